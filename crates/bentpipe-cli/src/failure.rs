@@ -2,8 +2,7 @@
 
 use std::fmt::Display;
 
-use bentpipe_io::child::SIGPIPE_CODE;
-use bentpipe_io::{has_colour, note};
+use bentpipe_io::{SIGPIPE_CODE, has_colour, note};
 use bentpipe_study::report::WriteError;
 use bentpipe_study::scenario::ScenarioErrors;
 
@@ -17,6 +16,7 @@ pub(crate) enum End {
     /// Ctrl-C; complete results have been shown.
     Interrupted,
     /// The exit code of a command that we ran.
+    #[cfg(target_os = "linux")]
     Code(u8),
 }
 
@@ -26,6 +26,7 @@ impl End {
             End::Done => 0,
             End::Failed => 1,
             End::Interrupted => 130,
+            #[cfg(target_os = "linux")]
             End::Code(code) => code,
         }
     }
@@ -71,12 +72,6 @@ impl Failure {
     /// Wrong usage.
     pub(crate) fn usage(message: impl Display, help: Option<String>) -> Self {
         Failure::Usage(message.to_string(), help)
-    }
-
-    /// A program of the user's that could not be started: 127 if there is none of this name, else 126.
-    pub(crate) fn not_started(program: &str, error: &std::io::Error) -> Self {
-        let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
-        Failure::Command(format!("`{program}` cannot be started: {error}"), code)
     }
 
     /// Prints it to standard error.

@@ -30,7 +30,6 @@ use signal_hook::iterator::Signals;
 
 pub use args::{Down, File, Gateway, Keygen, Run, Status, Up};
 pub use failure::{End, Failure};
-pub use watch::interval;
 
 use self::failure::{print, warned};
 use self::installed::Installed;

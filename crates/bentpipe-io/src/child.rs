@@ -22,9 +22,6 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     })
 }
 
-/// The exit code that a shell shows for a program ended by SIGPIPE: 128 + 13.
-pub const SIGPIPE_CODE: u8 = 141;
-
 /// How a program is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {

@@ -14,7 +14,7 @@ use bentpipe_engine::wire::tcp::{Near, Translation};
 use bentpipe_engine::wire::{EmitError, WireError};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 
-use crate::clock::isn;
+use crate::isn::isn;
 use crate::ring::Ring;
 
 /// The peer of an endpoint.

@@ -1,5 +1,5 @@
-//! Runs the engine in real time: the machines that the simulator drives, between devices and a monotonic clock. Linux
-//! only.
+//! Runs the engine in real time: the machines that the simulator drives, between devices and a monotonic clock. All that
+//! opens a device, waits or changes the computer needs Linux; the ends without I/O and the notes compile for any system.
 //!
 //! - [`Clock`] gives the time, [`Waiter`] sleeps, and [`Lateness`] measures how late it wakes.
 //! - [`Tun`] is a TUN device; [`TrainTun`] is one that handles several packets at a time.
@@ -43,38 +43,58 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod child;
-mod clock;
-mod descendants;
-mod driver;
 mod endpoint;
+mod isn;
 mod lateness;
-mod namespace;
 mod note;
-mod overruns;
-mod priority;
 mod ring;
-mod session;
-mod signals;
 mod slacp;
+
+#[cfg(target_os = "linux")]
+pub mod child;
+#[cfg(target_os = "linux")]
+mod clock;
+#[cfg(target_os = "linux")]
+mod descendants;
+#[cfg(target_os = "linux")]
+mod driver;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod overruns;
+#[cfg(target_os = "linux")]
+mod priority;
+#[cfg(target_os = "linux")]
+mod session;
+#[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
 mod train;
+#[cfg(target_os = "linux")]
 pub mod tun;
+#[cfg(target_os = "linux")]
 mod waiter;
+#[cfg(target_os = "linux")]
 mod wakeful;
 
-pub use clock::{Clock, isn};
-pub use descendants::Descendants;
-pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
 pub use endpoint::{Closing, Endpoint, Peer, Receipt};
+pub use isn::isn;
 pub use lateness::Lateness;
-pub use namespace::{Namespace, addresses, ip, run};
-pub use note::has_colour;
-pub use priority::hurry;
+pub use note::{SIGPIPE_CODE, has_colour};
 pub use ring::Ring;
-pub use session::{Made, Session};
-pub use signals::{Caught, Signals};
 pub use slacp::{Emitted, LinkEndpoint, LinkEndpointConfig, LinkEndpointStats};
-pub use train::{Buffers, Packet, Train, TrainTun};
-pub use tun::{Tun, TunConfig};
-pub use waiter::Waiter;
-pub use wakeful::Wakeful;
+
+#[cfg(target_os = "linux")]
+pub use {
+    clock::Clock,
+    descendants::Descendants,
+    driver::{Counters, Datagram, Driver, Path, Turn, User},
+    namespace::{Namespace, addresses, ip, run},
+    priority::hurry,
+    session::{Made, Session},
+    signals::{Caught, Signals},
+    train::{Buffers, Packet, Train, TrainTun},
+    tun::{Tun, TunConfig},
+    waiter::Waiter,
+    wakeful::Wakeful,
+};

@@ -1,4 +1,4 @@
-//! Notes on standard error.
+//! Notes on standard error, and the exit code of a program whose output nobody reads.
 
 use std::io::IsTerminal;
 
@@ -13,8 +13,21 @@ macro_rules! note {
     }};
 }
 
+/// The exit code that a shell shows for a program ended by SIGPIPE: 128 + 13.
+pub const SIGPIPE_CODE: u8 = 141;
+
 /// True if notes may be coloured: standard error is a terminal, and `NO_COLOR` is unset or empty
 /// (<https://no-color.org>).
 pub fn has_colour() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && understands()
+}
+
+/// True if terminals understand the sequences for colours. Windows' consoles must be asked to.
+fn understands() -> bool {
+    #[cfg(windows)]
+    return anstyle_query::windows::enable_ansi_colors() == Some(true);
+    #[cfg(not(windows))]
+    true
 }

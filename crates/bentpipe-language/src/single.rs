@@ -100,6 +100,20 @@ pub fn duration(text: &str) -> Result<Duration, BadQuantity> {
     Ok(Duration::from_nanos(quantity::DURATION.parse(text)?))
 }
 
+/// The minimum of [`interval`]: faster lines are unreadable.
+pub const SHORTEST: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// The interval of a table that grows, such as `1s`.
+///
+/// # Errors
+/// Fails if the text is not a duration, or is less than 100 ms. The message says what was expected.
+pub fn interval(text: &str) -> Result<std::time::Duration, String> {
+    const EXPECTED: &str = "expected a time of at least 100 ms, such as 1s";
+    let nanos = quantity::DURATION.parse(text).map_err(|error| format!("{error}: {EXPECTED}"))?;
+    let every = std::time::Duration::from_nanos(nanos);
+    if every >= SHORTEST { Ok(every) } else { Err(EXPECTED.to_owned()) }
+}
+
 /// A rate above zero.
 ///
 /// # Errors
@@ -179,5 +193,14 @@ mod tests {
         assert_eq!(count("7"), Ok(7));
         assert_eq!(packets("50").expect_err("no unit").help.as_deref(), Some("write for example \"50 packets\""));
         assert!(rate("0 bit/s").is_err());
+    }
+
+    #[test]
+    fn an_interval_has_a_unit_and_can_be_read() {
+        assert_eq!(interval("1s"), Ok(std::time::Duration::from_secs(1)));
+        for wrong in ["1", "20 ms", "x"] {
+            let error = interval(wrong).expect_err(wrong);
+            assert!(error.contains("at least 100 ms, such as 1s"), "{wrong}: {error}");
+        }
     }
 }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bentpipe_language::single::interval;
 use clap::{Args, Subcommand};
-
-use super::watch::interval;
 
 const GATEWAY_MORE: &str = "\
 Examples:

@@ -4,8 +4,7 @@ use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-use bentpipe_io::child::SIGPIPE_CODE;
-use bentpipe_io::has_colour;
+use bentpipe_io::{SIGPIPE_CODE, has_colour};
 use bentpipe_language::error::ScenarioErrors;
 
 use crate::log::note;

@@ -7,13 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bentpipe_language::quantity::DURATION;
 use serde_json::Value as Json;
 
 use super::Failure;
-
-/// The minimum interval: faster lines are unreadable.
-const SHORTEST: Duration = Duration::from_millis(100);
 
 /// How often the command checks whether to end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -22,16 +18,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const REPEAT: usize = 20;
 
 const HEADER: &str = "       seconds  Mbit/s out  Mbit/s in  packets  resent  dropped  waiting   open\n";
-
-/// Reads an interval, such as `1s`.
-///
-/// # Errors
-/// Fails if the text is not a duration, or is less than 100 ms. The message says what was expected.
-pub fn interval(text: &str) -> Result<Duration, String> {
-    const EXPECTED: &str = "expected a time of at least 100 ms, such as 1s";
-    let every = DURATION.parse(text).map(Duration::from_nanos).map_err(|error| format!("{error}: {EXPECTED}"))?;
-    if every >= SHORTEST { Ok(every) } else { Err(EXPECTED.to_owned()) }
-}
 
 /// The counts of a gateway; `None` for what its shape does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -235,7 +221,7 @@ mod tests {
             Ok(format!("{{\"satellite\": {{\"packets\": {sent}}}}}"))
         };
         let mut text = String::new();
-        watch(SHORTEST, ask, |more| {
+        watch(bentpipe_language::single::SHORTEST, ask, |more| {
             text.push_str(more);
             Ok(())
         })
@@ -246,14 +232,5 @@ mod tests {
             .filter_map(|line| line.split_whitespace().nth(5))
             .collect();
         assert_eq!(packets, ["1", "1", "2"], "two intervals and the sum\n{text}");
-    }
-
-    #[test]
-    fn an_interval_has_a_unit_and_can_be_read() {
-        assert_eq!(interval("1s"), Ok(Duration::from_secs(1)));
-        for wrong in ["1", "20 ms", "x"] {
-            let error = interval(wrong).expect_err(wrong);
-            assert!(error.contains("at least 100 ms, such as 1s"), "{wrong}: {error}");
-        }
     }
 }

@@ -21,9 +21,9 @@ fn main() {
         }
     }
     println!("cargo::rerun-if-changed=build.rs");
-    // By the path below `crates`: the checkout may be anywhere.
-    let mut hashed: Vec<(String, PathBuf)> =
-        files.into_iter().map(|path| (path.strip_prefix(&here).unwrap_or(&path).display().to_string(), path)).collect();
+    // By the path below `crates`: the checkout may be anywhere. Slashes on every system: the numbers are the same there.
+    let name = |path: &Path| path.strip_prefix(&here).unwrap_or(path).display().to_string().replace('\\', "/");
+    let mut hashed: Vec<(String, PathBuf)> = files.into_iter().map(|path| (name(&path), path)).collect();
     hashed.sort();
     let mut hash = Fnv::new();
     for (name, path) in &hashed {

@@ -94,6 +94,11 @@ pub fn is_stdout(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
+/// True for Windows' `NUL`, about which the file system knows nothing.
+fn is_nowhere(path: &Path) -> bool {
+    cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("NUL")
+}
+
 /// True if this path is standard output, a device, a FIFO or an open file (`/dev/fd/63` of `>(gzip > file)`). Its name
 /// then says nothing about the format that its reader wants.
 pub fn is_stream(path: &Path) -> bool {
@@ -103,6 +108,9 @@ pub fn is_stream(path: &Path) -> bool {
 fn target(path: &Path) -> io::Result<Target> {
     if is_stdout(path) {
         return Ok(Target::Stdout);
+    }
+    if is_nowhere(path) {
+        return Ok(Target::Stream);
     }
     let path = follow(path)?;
     match std::fs::metadata(&path) {
@@ -172,6 +180,18 @@ pub fn check(path: &Path) -> io::Result<()> {
     if let Target::Whole(path, replaced) = target(path)? {
         part(&path, replaced.as_ref())?;
     }
+    Ok(())
+}
+
+/// Returns when the names of the files in this folder are on the disk. Windows offers no such call.
+///
+/// # Errors
+/// Fails if the system cannot confirm it.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(folder)?.sync_all()?;
+    #[cfg(not(unix))]
+    std::fs::metadata(folder)?;
     Ok(())
 }
 
@@ -246,7 +266,7 @@ impl OutputFile {
             let kept = file.flush().and_then(|()| file.get_ref().0.as_file().sync_all());
             kept.map_err(|error| named(&path, error))?;
             self.finish()?;
-            return File::open(folder(&path)).and_then(|folder| folder.sync_all()).map_err(|error| named(&path, error));
+            return sync_folder(folder(&path)).map_err(|error| named(&path, error));
         }
         self.finish()
     }

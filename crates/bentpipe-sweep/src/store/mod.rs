@@ -12,13 +12,13 @@ mod journal;
 mod part;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use bentpipe_study::output::sync_folder;
 
 use crate::key::{ENGINE, Key};
 use crate::row::Row;
@@ -275,7 +275,7 @@ impl Store {
         if let Some(lock) = self.lock.take() {
             // Forked processes, such as the workers of an executor, inherit the open file, and closing it here alone would not
             // unlock it. If this fails, they hold the lock until they end.
-            let _ = flock(&lock, FlockOperation::Unlock);
+            let _ = lock.unlock();
         }
     }
 
@@ -308,8 +308,7 @@ impl Store {
     fn begin(&mut self, number: u32) -> Result<(), StoreError> {
         self.journal = Some((number, Journal::create(self.journal_path(number), ENGINE)?));
         // The rename must be synced, too.
-        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
-        synced.map_err(|error| StoreError::at(&self.folder, error))
+        sync_folder(&self.folder).map_err(|error| StoreError::at(&self.folder, error))
     }
 
     fn journal_path(&self, number: u32) -> PathBuf {
@@ -326,14 +325,15 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK);
     let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
     let mut file = open().map_err(|error| StoreError::at(&path, error))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match file.try_lock() {
         Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => {
+        Err(TryLockError::WouldBlock) => {
+            // Windows lets nobody else read it.
             let mut text = String::new();
             let process = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
             return Err(StoreError::Busy { folder: folder.to_owned(), process });
         }
-        Err(error) => return Err(StoreError::at(&path, error.into())),
+        Err(TryLockError::Error(error)) => return Err(StoreError::at(&path, error)),
     }
     // Used only for the message above; on a full disk the file stays empty.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));

@@ -4,7 +4,7 @@ mod fit;
 mod lab;
 mod manual;
 mod model;
-mod realtime;
+pub(crate) mod realtime;
 mod recommend;
 mod runs;
 mod scoreboard;
@@ -13,18 +13,18 @@ mod sweep;
 
 use std::path::PathBuf;
 
-use bentpipe_gateway::command::Gateway;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 
+use crate::commands::linux::Gateway;
 pub(crate) use crate::commands::plots::Kind;
 use crate::complete;
 pub(crate) use fit::Fit;
 pub(crate) use lab::Lab;
 pub(crate) use manual::{Completions, Man};
 pub(crate) use model::{Hybrid, Model, Rates, hybrid};
-pub(crate) use realtime::{Emulate, Link, LinkFade, LinkSet, Shell, Verify, VerifyHosts, Watch};
+pub(crate) use realtime::{Emulate, Link, Shell, Verify, VerifyHosts};
 pub(crate) use recommend::Recommend;
 pub(crate) use runs::{Compare, Report, Run};
 pub(crate) use scoreboard::Scoreboard;
@@ -67,7 +67,7 @@ Documentation: docs/README.md in the repository, or `bentpipe reference`.";
 
 /// Simulate, emulate and accelerate data transfer over satellite links.
 #[derive(Debug, Parser)]
-#[command(name = "bentpipe", version, styles = STYLES, after_help = MORE)]
+#[command(name = "bentpipe", bin_name = "bentpipe", version, styles = STYLES, after_help = MORE)]
 #[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

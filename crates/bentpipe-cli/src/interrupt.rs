@@ -11,11 +11,13 @@ use std::time::Duration;
 
 use bentpipe_io::note;
 use bentpipe_study::output::abandon;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::SignalsInfo;
-use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::iterator::exfiltrator::origin::Origin;
-use signal_hook::low_level::siginfo::Cause;
+#[cfg(target_os = "linux")]
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    iterator::SignalsInfo,
+    iterator::exfiltrator::{WithOrigin, origin::Origin},
+    low_level::siginfo::Cause,
+};
 
 use crate::failure::Failure;
 
@@ -25,6 +27,7 @@ static HEARD: AtomicBool = AtomicBool::new(false);
 /// True if [`asked`] has been polled since the signal.
 static ANSWERED: AtomicBool = AtomicBool::new(false);
 /// True if Ctrl-C is for a command in the foreground, which receives it too.
+#[cfg(target_os = "linux")]
 static IS_THE_COMMANDS: AtomicBool = AtomicBool::new(false);
 
 const INTERRUPTED: i32 = 130;
@@ -34,16 +37,27 @@ const PATIENCE: Duration = Duration::from_millis(800);
 
 /// Starts listening.
 pub(crate) fn install() -> Result<(), Failure> {
-    let broken = |error| Failure::broken(format!("cannot listen for Ctrl-C: {error}"));
-    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP]).map_err(broken)?;
+    listen().map_err(|error| Failure::broken(format!("cannot listen for Ctrl-C: {error}")))
+}
+
+#[cfg(target_os = "linux")]
+fn listen() -> std::io::Result<()> {
+    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP])?;
     let listener = thread::Builder::new().name("signals".to_owned());
     let listen = move || signals.forever().filter(|origin| !is_the_commands(origin)).for_each(|_| received());
-    listener.spawn(listen).map(drop).map_err(broken)
+    listener.spawn(listen).map(drop)
 }
 
 /// True for Ctrl-C at the terminal, which the kernel sends, if a command receives it too.
+#[cfg(target_os = "linux")]
 fn is_the_commands(origin: &Origin) -> bool {
     IS_THE_COMMANDS.load(Ordering::SeqCst) && origin.signal == SIGINT && matches!(origin.cause, Cause::Kernel)
+}
+
+/// Elsewhere no command runs another that would receive the signal, too. Windows reports Ctrl-C, Ctrl-Break and a closed window.
+#[cfg(not(target_os = "linux"))]
+fn listen() -> Result<(), ctrlc::Error> {
+    ctrlc::set_handler(received)
 }
 
 fn received() {
@@ -82,6 +96,7 @@ pub(crate) fn heed_no_more() {
 }
 
 /// From now on Ctrl-C at the terminal is left to a command, which receives it too.
+#[cfg(target_os = "linux")]
 pub(crate) fn leave_to_the_command() {
     IS_THE_COMMANDS.store(true, Ordering::SeqCst);
 }

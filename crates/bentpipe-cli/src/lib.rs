@@ -26,7 +26,8 @@ use std::ffi::OsString;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use args::{Arguments, Command, Link};
+use args::{Arguments, Command};
+use commands::linux;
 use failure::{End, Failure};
 
 /// Runs the command with these arguments, of which the first is the program's name, and returns its exit code. It handles the
@@ -63,9 +64,9 @@ fn not_text(arguments: &[OsString]) -> Failure {
 fn dispatch(command: Command) -> Result<End, Failure> {
     // Commands in real time handle signals themselves, before there is a second thread.
     let command = match command {
-        Command::Emulate(emulate) => return commands::emulate::emulate(&emulate),
-        Command::Shell(shell) => return commands::shell::shell(&shell),
-        Command::Gateway(gateway) => return commands::gateway::gateway(&gateway),
+        Command::Emulate(emulate) => return linux::emulate(&emulate),
+        Command::Shell(shell) => return linux::shell(&shell),
+        Command::Gateway(gateway) => return linux::gateway(&gateway),
         other => other,
     };
     interrupt::install()?;
@@ -80,15 +81,14 @@ fn dispatch(command: Command) -> Result<End, Failure> {
         Command::Fit(fit) => commands::fit::fit(&fit),
         Command::Scoreboard(scoreboard) => commands::scoreboard::scoreboard(&scoreboard),
         Command::Reproduce(reproduce) => commands::reproduce::reproduce(&reproduce),
-        Command::Link(Link::Set(set)) => commands::control::set(&set),
-        Command::Link(Link::Fade(fade)) => commands::control::fade(&fade),
-        Command::Verify(verify) => commands::verify::verify(&verify),
-        Command::VerifyHosts(hosts) => commands::verify_hosts::verify_hosts(&hosts),
+        Command::Link(link) => linux::link(&link),
+        Command::Verify(verify) => linux::verify(&verify),
+        Command::VerifyHosts(hosts) => linux::verify_hosts(&hosts),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Model(model) => commands::model::model(&model),
         Command::Script(script) => commands::script::script(&script),
         Command::Lab(lab) => commands::lab::lab(&lab),
-        Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
+        Command::Doctor(doctor) => linux::doctor(&doctor),
         Command::Scenarios(list) => commands::lists::scenarios(&list),
         Command::Variants(variants) => commands::lists::variants(&variants),
         Command::Schema(schema) => commands::lists::schema(&schema),

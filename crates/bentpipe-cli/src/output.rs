@@ -1,6 +1,7 @@
 //! Output: tables for people, JSON for programs, each with how to reproduce it.
 
 mod files;
+mod line;
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 pub(crate) use files::{Inputs, Print, beside, check_folder, check_writable};
+pub(crate) use line::shell;
 
 /// The arguments of the command, without its name. Not the process's: in Python's process those are Python's.
 static ARGUMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -46,13 +48,6 @@ impl Remake {
     pub(crate) fn line(&self) -> String {
         format!("bentpipe {}, seed {}: {}", self.bentpipe, self.seed, self.command)
     }
-}
-
-/// A command line for a shell.
-pub(crate) fn shell(command: &str, arguments: impl Iterator<Item = String>) -> String {
-    let all: Vec<_> = std::iter::once(command.to_owned()).chain(arguments).collect();
-    // Only a zero byte cannot be quoted, and no argument contains one.
-    shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
 }
 
 /// Prints to standard output.

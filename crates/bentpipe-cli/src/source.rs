@@ -151,16 +151,6 @@ pub fn text(file: &str) -> Result<(String, String), Failure> {
     Ok((text.to_owned(), format!("{file}.toml")))
 }
 
-/// An error for a valid scenario that the command cannot use, at its position in the text.
-pub(crate) fn refuse(world: &World, key: &str, message: &str, expected: &str) -> Failure {
-    // Standard input has already been read.
-    let text = if world.file == "-" { None } else { text(&world.file).ok() };
-    match text {
-        Some((text, name)) => Failure::Scenario(Scenario::refusal(&text, &name, &world.sets, key, message, expected)),
-        None => Failure::usage(format!("`{key}`: {message}; expected {expected}"), None),
-    }
-}
-
 /// The arguments that reproduce the scenario.
 pub(crate) fn arguments(world: &World, variant: Option<&str>, seed: u64) -> Vec<String> {
     let mut arguments = vec![world.file.clone()];

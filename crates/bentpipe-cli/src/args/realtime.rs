@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bentpipe_gateway::command::interval;
+use bentpipe_language::single::interval;
 use bentpipe_study::scenario::UplinkSpec;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};

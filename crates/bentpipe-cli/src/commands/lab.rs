@@ -70,7 +70,9 @@ fn page(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
             from_exe.chain([PathBuf::from("out")]).map(|folder| folder.join(PAGE)).collect()
         }
     };
-    places.iter().find_map(|place| place.canonicalize().ok().filter(|place| place.is_file())).ok_or_else(|| {
+    // Windows' `canonicalize` has a form that is not for people.
+    let full = |place: &PathBuf| if cfg!(windows) { std::path::absolute(place) } else { place.canonicalize() };
+    places.iter().find_map(|place| full(place).ok().filter(|place| place.is_file())).ok_or_else(|| {
         let searched: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
         Failure::usage(
             format!("there is no page at {}", searched.join(", ")),
@@ -85,12 +87,25 @@ fn page(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
 /// The page's address, with a scenario after the `#`: browsers send it to nobody.
 fn address(page: &Path, scenario: Option<&str>) -> String {
     let mut address = "file://".to_owned();
-    encode(page.as_os_str().as_encoded_bytes(), b"/", &mut address);
+    if cfg!(windows) {
+        encode(windows_path(&page.to_string_lossy()).as_bytes(), b"/:", &mut address);
+    } else {
+        encode(page.as_os_str().as_encoded_bytes(), b"/", &mut address);
+    }
     if let Some(scenario) = scenario {
         address.push_str("#toml=");
         encode(scenario.as_bytes(), b"", &mut address);
     }
     address
+}
+
+/// A full path of Windows, such as `\\?\C:\page.html`, as it stands in an address: `/C:/page.html`, or `host/share/page.html`.
+fn windows_path(path: &str) -> String {
+    let path = path.strip_prefix(r"\\?\").unwrap_or(path).replace('\\', "/");
+    match path.strip_prefix("UNC/").or_else(|| path.strip_prefix("//")) {
+        Some(shared) => shared.to_owned(),
+        None => format!("/{path}"),
+    }
 }
 
 /// Appends bytes as RFC 3986 §2.1 writes them.
@@ -107,10 +122,12 @@ fn encode(bytes: &[u8], kept: &[u8], to: &mut String) {
 /// Opens the address in the first browser that starts, and returns its name.
 fn open(address: &str) -> Option<String> {
     let chosen = env::var("BROWSER").unwrap_or_default();
-    // Without a display a browser would not start, or only in the terminal.
+    // Without a display a browser would not start, or only in the terminal. Outside Linux none is known.
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some());
     let known = BROWSERS.iter().copied().filter(|_| has_display);
-    let mut browsers = chosen.split(':').filter(|name| !name.is_empty()).chain(known);
+    // Windows' paths contain colons.
+    let between = if cfg!(windows) { ';' } else { ':' };
+    let mut browsers = chosen.split(between).filter(|name| !name.is_empty()).chain(known);
     let starts = |name: &&str| {
         let mut command = Command::new(name);
         command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
@@ -122,10 +139,21 @@ fn open(address: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn an_address_has_only_the_letters_that_it_may() {
         let address = address(Path::new("/tmp/a b/ü#.html"), Some("rate = \"2 Mbit/s\"\n"));
         assert_eq!(address, "file:///tmp/a%20b/%C3%BC%23.html#toml=rate%20%3D%20%222%20Mbit%2Fs%22%0A");
+    }
+
+    #[test]
+    fn paths_of_windows_become_addresses() {
+        let pairs = [
+            (r"\\?\C:\Users\a b\page.html", "/C:/Users/a b/page.html"),
+            (r"\\?\UNC\host\share\page.html", "host/share/page.html"),
+            (r"C:\page.html", "/C:/page.html"),
+        ];
+        pairs.iter().for_each(|(path, address)| assert_eq!(windows_path(path), *address));
     }
 
     #[test]

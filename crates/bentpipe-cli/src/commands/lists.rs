@@ -1,11 +1,11 @@
 //! `bentpipe scenarios`, `variants` and `schema`.
 
 use bentpipe_engine::tcp::variant::{Startup, VARIANTS};
-use bentpipe_gateway::settings::schema as gateway_schema;
 use bentpipe_study::scenario::{Scenario, schema as scenario_schema};
 use serde::Serialize;
 
 use super::explain::recovery;
+use super::linux::gateway_schema;
 use crate::args::{Language, List, Schema, Variants, World};
 use crate::failure::{End, Failure};
 use crate::output::{self, Inputs};
@@ -111,7 +111,7 @@ fn variants_json(args: &Variants) -> Result<End, Failure> {
 pub(crate) fn schema(args: &Schema) -> Result<End, Failure> {
     output::print_json(&match args.language {
         Language::Scenario => scenario_schema(),
-        Language::Gateway => gateway_schema(),
+        Language::Gateway => gateway_schema()?,
         Language::Sweep => bentpipe_sweep::schema(),
     })?;
     Ok(End::Done)

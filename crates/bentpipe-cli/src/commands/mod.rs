@@ -1,24 +1,17 @@
 //! The commands, one file each.
 
-mod beside;
 pub(crate) mod compare;
-pub(crate) mod control;
 pub(crate) mod demo;
-pub(crate) mod doctor;
-pub(crate) mod emulate;
 pub(crate) mod explain;
 pub(crate) mod fit;
-pub(crate) mod gateway;
-mod intervals;
 mod junit;
 pub(crate) mod lab;
+#[cfg(target_os = "linux")]
+pub(crate) mod linux;
 pub(crate) mod lists;
 pub(crate) mod manual;
 pub(crate) mod model;
 pub(crate) mod plots;
-mod program;
-mod prompt;
-mod realtime;
 pub(crate) mod recommend;
 pub(crate) mod reference;
 pub(crate) mod report;
@@ -26,8 +19,8 @@ pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod scoreboard;
 pub(crate) mod script;
-pub(crate) mod shell;
-mod status;
 pub(crate) mod sweep;
-pub(crate) mod verify;
-pub(crate) mod verify_hosts;
+
+#[cfg(not(target_os = "linux"))]
+#[path = "elsewhere.rs"]
+pub(crate) mod linux;

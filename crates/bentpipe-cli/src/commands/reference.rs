@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use bentpipe_gateway::{metrics, settings};
 use bentpipe_language::reference::{TCP_SETTINGS, Table, profiles, quantities, tcp_defaults};
 use bentpipe_study::report::write_in;
 use bentpipe_study::scenario;
 use bentpipe_study::trace::{COLUMNS, Kind};
 use clap::CommandFactory;
 
+use super::linux::{IS_HERE, gateway_keys, gateway_metrics};
 use crate::args::{Arguments, Page, Reference};
 use crate::failure::{End, Failure};
 use crate::output;
@@ -19,7 +19,7 @@ const WIDTH: usize = 100;
 pub(crate) fn reference(args: &Reference) -> Result<End, Failure> {
     let pages = match args.page {
         Some(page) => vec![page],
-        None => Page::ALL.to_vec(),
+        None => Page::ALL.into_iter().filter(|page| page.is_here()).collect(),
     };
     let Some(folder) = &args.out else {
         let texts: Vec<_> = pages.into_iter().map(text).collect::<Result<_, _>>()?;
@@ -34,6 +34,11 @@ pub(crate) fn reference(args: &Reference) -> Result<End, Failure> {
 
 impl Page {
     const ALL: [Page; 6] = [Page::Scenario, Page::Sweep, Page::Trace, Page::Gateway, Page::Metrics, Page::Cli];
+
+    /// True if this build can write it.
+    fn is_here(self) -> bool {
+        IS_HERE || !matches!(self, Page::Gateway | Page::Metrics)
+    }
 
     fn file(self) -> &'static str {
         match self {
@@ -52,7 +57,7 @@ fn text(page: Page) -> Result<String, Failure> {
         Page::Scenario => scenario_page(),
         Page::Sweep => sweep_page(),
         Page::Trace => trace_page(),
-        Page::Gateway => gateway_page(),
+        Page::Gateway => gateway_page()?,
         Page::Metrics => metrics_page()?,
         Page::Cli => cli_page(),
     };
@@ -100,16 +105,16 @@ fn scenario_page() -> String {
     text
 }
 
-fn gateway_page() -> String {
+fn gateway_page() -> Result<String, Failure> {
     let mut text = "# Gateway keys\n\n\
         A gateway file is a TOML file for `bentpipe gateway run FILE`. Quantities carry units, as in\n\
         [scenarios](scenario.md#quantities). `bentpipe schema gateway` prints the same keys as a JSON schema for editors.\n\
         A file has exactly one of `[split]`, `[link]` and `[uplink]`.\n"
         .to_owned();
-    for table in &settings::reference() {
+    for table in &gateway_keys()? {
         section(&mut text, table, "scenario.md");
     }
-    text
+    Ok(text)
 }
 
 fn sweep_page() -> String {
@@ -151,20 +156,7 @@ fn metrics_page() -> Result<String, Failure> {
         `endpoint` there. A hub with both shapes has the shape `split+link`.\n\n\
         `kernel` marks metrics of `uplink` with `sender = \"kernel\"`; its value of the label `shape` is `uplink`, too.\n\n"
         .to_owned();
-    let all = metrics().map_err(Failure::broken)?;
-    let rows = all.into_iter().map(|metric| {
-        let label = metric.label.map_or(String::new(), |label| format!(" Label: `{label}`."));
-        let shapes = metric.shapes.iter().map(|shape| if *shape == "uplink-kernel" { "kernel" } else { *shape });
-        let shapes = if metric.shapes.len() == 4 { "all".to_owned() } else { shapes.collect::<Vec<_>>().join(", ") };
-        vec![
-            format!("`{}`", metric.name),
-            metric.kind.to_owned(),
-            format!("{}{label}", metric.help),
-            format!("`{}`", metric.status),
-            shapes,
-        ]
-    });
-    table(&mut text, &["metric", "type", "meaning", "key in status", "shapes"], rows);
+    table(&mut text, &["metric", "type", "meaning", "key in status", "shapes"], gateway_metrics()?);
     Ok(text)
 }
 

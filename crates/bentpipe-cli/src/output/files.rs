@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
+#[cfg(unix)]
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -10,9 +11,16 @@ use bentpipe_study::output::{check, is_stdout, is_stream};
 use super::{print, print_aside};
 use crate::failure::Failure;
 
-/// The files that a command reads, by device and inode: no output replaces them, under whatever name.
+/// What a file has under all its names: device and inode.
+#[cfg(unix)]
+type Identity = (u64, u64);
+/// What a file has under all its names but hard links, of which Windows tells nothing: its full path.
+#[cfg(not(unix))]
+type Identity = std::path::PathBuf;
+
+/// The files that a command reads: no output replaces them, under whatever name.
 #[derive(Debug, Default)]
-pub(crate) struct Inputs(BTreeSet<(u64, u64)>);
+pub(crate) struct Inputs(BTreeSet<Identity>);
 
 impl Inputs {
     /// One file.
@@ -37,9 +45,19 @@ impl Inputs {
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn identity(path: &Path) -> Option<Identity> {
     let found = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+    of(path, &found)
+}
+
+#[cfg(unix)]
+fn of(_: &Path, found: &Metadata) -> Option<Identity> {
     Some((found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn of(path: &Path, _: &Metadata) -> Option<Identity> {
+    std::fs::canonicalize(path).ok()
 }
 
 /// Checks before a run that a file can be written.

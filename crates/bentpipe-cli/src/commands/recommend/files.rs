@@ -110,7 +110,7 @@ fn uplink_file(scenario: &Scenario, spec: &UplinkSpec) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use bentpipe_gateway::settings::{GatewayFile, ShapeTable};
     use bentpipe_sim::recommend::{System, equipped};

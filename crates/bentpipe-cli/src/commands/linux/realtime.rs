@@ -12,7 +12,8 @@ use bentpipe_sim::record::{ChannelSummary, channels};
 use bentpipe_study::scenario::{NodeId, Scenario};
 use serde::Serialize;
 
-use crate::args::{Watch, World};
+use crate::args::World;
+use crate::args::realtime::Watch;
 use crate::failure::Failure;
 use crate::output::Remake;
 use crate::{output, source};
@@ -72,10 +73,20 @@ fn taps<'a>(names: &[String], hosts: &[&'a str], usual: usize) -> Result<Vec<(Ho
     Ok(HostId::first(hosts.len()).zip(hosts.iter().copied()).filter(is_wanted).collect())
 }
 
+/// An error for a valid scenario that the command cannot use, at its position in the text.
+fn refuse(world: &World, key: &str, message: &str, expected: &str) -> Failure {
+    // Standard input has already been read.
+    let text = if world.file == "-" { None } else { source::text(&world.file).ok() };
+    match text {
+        Some((text, name)) => Failure::Scenario(Scenario::refusal(&text, &name, &world.sets, key, message, expected)),
+        None => Failure::usage(format!("`{key}`: {message}; expected {expected}"), None),
+    }
+}
+
 /// Converts an emulation error into the command's failure.
 pub(super) fn refused(world: &World) -> impl Fn(EmulateError) -> Failure {
     |error| match error {
-        EmulateError::Unsupported(Unsupported { key, what, expected }) => source::refuse(world, &key, &what, expected),
+        EmulateError::Unsupported(Unsupported { key, what, expected }) => refuse(world, &key, &what, expected),
         EmulateError::Lacking { what, help } => Failure::usage(what, Some(help)),
         EmulateError::System { .. } => Failure::broken(error),
     }
@@ -217,7 +228,7 @@ impl Summary {
             "No packet reached a link.".to_owned()
         };
         if !self.channels.is_empty() {
-            let _ = write!(text, "\n\n{}", super::run::channels(&self.channels));
+            let _ = write!(text, "\n\n{}", crate::commands::run::channels(&self.channels));
         }
         let us = |micros: f64| span_of(Duration::from_nanos((micros * 1e3) as u64));
         let _ = write!(

@@ -15,6 +15,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Max time for it to end when asked. With what we remove ourselves, all is over within a second.
 const GRACE: Duration = Duration::from_millis(700);
 
+/// The failure of a program that could not be started: 127 if there is none of this name, else 126.
+pub(super) fn not_started(program: &str, error: &std::io::Error) -> Failure {
+    let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+    Failure::Command(format!("`{program}` cannot be started: {error}"), code)
+}
+
 /// A program that was started.
 pub(super) struct Program {
     child: Child,

@@ -13,7 +13,7 @@ use bentpipe_language::suggest::did_you_mean;
 use bentpipe_study::scenario::{LinkSpec, Scenario};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{LinkFade, LinkSet};
+use crate::args::realtime::{LinkFade, LinkSet};
 use crate::failure::{End, Failure};
 use crate::output;
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::control::{self, Live};
-use super::program::Program;
+use super::program::{Program, not_started};
 use super::prompt;
 use super::realtime::{Summary, capture, nodes, refused};
 use super::status::{Place, Status};
@@ -178,7 +178,7 @@ fn start(args: &Shell, scenario: &Scenario, behind: &Behind) -> Result<(Child, O
     if let Some(path) = &args.control {
         command.env(control::SOCKET, path);
     }
-    let child = behind.spawn(&mut command).map_err(|error| Failure::not_started(&words[0], &error))?;
+    let child = behind.spawn(&mut command).map_err(|error| not_started(&words[0], &error))?;
     Ok((child, folder))
 }
 

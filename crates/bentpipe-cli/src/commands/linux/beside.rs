@@ -10,7 +10,7 @@ use bentpipe_sim::{Timers, run_with};
 use bentpipe_study::report::{Figure, Panel};
 use bentpipe_study::scenario::Scenario;
 
-use super::plots;
+use crate::commands::plots;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::Remake;

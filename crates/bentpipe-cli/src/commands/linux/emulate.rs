@@ -10,7 +10,7 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::control::{self, Live};
-use super::program::Program;
+use super::program::{Program, not_started};
 use super::realtime::{Summary, capture, nodes, refused};
 use super::status::{Place, Status};
 use crate::args::Emulate;
@@ -133,7 +133,7 @@ fn start(args: &Emulate, hosts: &[Host]) -> Result<Option<Child>, Failure> {
         }
     }
     interrupt::leave_to_the_command();
-    child::spawn(&mut command).map(Some).map_err(|error| Failure::not_started(program, &error))
+    child::spawn(&mut command).map(Some).map_err(|error| not_started(program, &error))
 }
 
 /// Runs until it is interrupted or the command ends.

@@ -20,6 +20,11 @@ fn the_reference_is_the_generated_one() {
     for entry in std::fs::read_dir(folder.path()).expect("readable") {
         let path = entry.expect("readable").path();
         let name = path.file_name().expect("a name").to_owned();
+        // It has the help of `bentpipe gateway`.
+        if cfg!(not(target_os = "linux")) && name == "cli.md" {
+            seen += 1;
+            continue;
+        }
         let generated = std::fs::read_to_string(&path).expect("text");
         let kept = std::fs::read_to_string(root().join("docs/reference").join(&name)).unwrap_or_default();
         let differs = generated.lines().zip(kept.lines()).position(|(a, b)| a != b);
@@ -31,7 +36,8 @@ fn the_reference_is_the_generated_one() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 6);
+    // The pages of the gateway come from its code, which needs Linux.
+    assert_eq!(seen, if cfg!(target_os = "linux") { 6 } else { 4 });
 }
 
 /// Files of the repository with one of these endings.
@@ -189,6 +195,9 @@ fn every_key_of_the_schemas_is_described() {
         seen + below.map(|inner| undescribed(path, inner, found)).sum::<usize>()
     }
     for (language, at_least) in [("scenario", 50), ("gateway", 50), ("sweep", 15)] {
+        if language == "gateway" && cfg!(not(target_os = "linux")) {
+            continue;
+        }
         let output = Command::new(env!("CARGO_BIN_EXE_bentpipe")).args(["schema", language]).output();
         let schema = serde_json::from_slice(&output.expect("the binary starts").stdout).expect("JSON");
         let mut found = Vec::new();

@@ -7,20 +7,17 @@ use std::time::{Duration, Instant};
 use super::{ENDLESS, bentpipe, folder, json, names};
 
 /// Sends SIGINT.
-#[cfg(unix)]
 fn interrupt(child: &std::process::Child) {
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(kill.success());
 }
 
 /// Starts a run that would take days, waits until it is under way, and presses Ctrl-C.
-#[cfg(unix)]
 fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
     ctrl_c(folder, &[arguments, &ENDLESS].concat())
 }
 
 /// Starts a long command, waits until it is under way, and presses Ctrl-C.
-#[cfg(unix)]
 fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
     let child = bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     // Long enough to have reached the run even on a busy machine. The run itself would take hours.
@@ -32,7 +29,6 @@ fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_shows_what_there_is() {
     let folder = folder();
@@ -45,7 +41,6 @@ fn ctrl_c_shows_what_there_is() {
     assert!(run["flows"][0]["bytes"].as_u64().expect("a number") > 0, "{run}");
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_complete_replications() {
     let folder = folder();
@@ -57,7 +52,6 @@ fn ctrl_c_keeps_complete_replications() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("over sack"));
 }
 
-#[cfg(unix)]
 #[test]
 fn an_interrupted_reproduction_shows_what_is_done() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -71,7 +65,6 @@ fn an_interrupted_reproduction_shows_what_is_done() {
     assert_eq!((&json["interrupted"], &json["rows"]), (&true.into(), &serde_json::json!([])));
 }
 
-#[cfg(unix)]
 #[test]
 fn an_interrupted_report_leaves_no_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -82,7 +75,6 @@ fn an_interrupted_report_leaves_no_file() {
     assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_ends_what_only_prepares() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -94,7 +86,6 @@ fn ctrl_c_ends_what_only_prepares() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_ends_what_waits_for_a_reader() {
     let folder = folder();
@@ -120,7 +111,6 @@ fn ctrl_c_ends_what_cannot_say_so() {
     assert_eq!(ended(&mut child), Some(130));
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_twice_leaves_no_half_file() {
     let folder = folder();
@@ -157,7 +147,6 @@ fn ended(child: &mut std::process::Child) -> Option<i32> {
 }
 
 /// Judged by the runs until then, another system may be the best.
-#[cfg(unix)]
 #[test]
 fn an_interrupted_recommendation_writes_nothing() {
     let folder = folder();

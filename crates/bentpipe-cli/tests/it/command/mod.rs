@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod files;
+#[cfg(unix)]
 mod interrupts;
 mod keys;
 mod models;
@@ -65,6 +66,12 @@ pub(crate) fn refused(folder: &Path, code: i32, arguments: &[&str]) -> String {
     assert!(output.stdout.is_empty(), "{arguments:?}");
     assert!(!error.contains("panicked"), "{error}");
     error
+}
+
+/// What is said of a file that is not there, in the system's words.
+fn absent(name: &str) -> String {
+    let words = std::fs::read(name).expect_err("it is not there");
+    format!("{name}: {words}")
 }
 
 pub(crate) fn folder() -> tempfile::TempDir {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{folder, ok, refused, run};
+use super::{absent, folder, ok, refused, run};
 
 /// packetdrill's scripts: one line for each. The exit code tells whether one failed.
 #[test]
@@ -27,7 +27,7 @@ fn scripts_pass_fail_and_are_refused() {
     assert_eq!((&json[0]["verdict"], json[0]["packets"].as_array().map(Vec::len)), (&Value::from("passes"), Some(2)));
     let error = refused(folder.path(), 2, &["script", "wrong.pkt"]);
     assert!(error.contains("wrong.pkt:1:9: `3`: expected `(`"), "{error}");
-    assert!(refused(folder.path(), 2, &["script", "absent.pkt"]).contains("absent.pkt: No such file"));
+    assert!(refused(folder.path(), 2, &["script", "absent.pkt"]).contains(&absent("absent.pkt")));
     std::fs::create_dir_all(folder.path().join("bare/deep")).expect("writable");
     let error = refused(folder.path(), 2, &["script", "bare"]);
     assert!(error.contains("bare: no file in this folder ends in .pkt"), "{error}");

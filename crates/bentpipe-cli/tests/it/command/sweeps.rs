@@ -1,7 +1,9 @@
 //! `bentpipe sweep`: whatever interrupts it, the final table equals that of an undisturbed sweep.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Stdio};
+#[cfg(unix)]
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use super::{bentpipe, folder, json, ok, refused, run};

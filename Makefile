@@ -8,7 +8,7 @@ FUZZ_TARGETS = wire_parse scenario_parse tcp_pair io_pair adversary stp_parse st
 
 CONFORMANCE = validation/conformance
 
-.PHONY: test-engine test-arm msrv package quic-stacks scoreboard site lab test-lab test-properties test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
+.PHONY: test-engine test-arm test-windows check-elsewhere msrv package quic-stacks scoreboard site lab test-lab test-properties test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
 # Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
@@ -59,6 +59,29 @@ test-arm:
 	@scripts/setup rust aarch64-linux-gnu-gcc qemu-aarch64
 	rustup target list --installed | grep -q $(ARM) || rustup target add $(ARM)
 	$(CARGO) test --locked --no-fail-fast --target $(ARM) -p bentpipe-engine -p bentpipe-sim -p bentpipe-io -p bentpipe-gateway -p bentpipe-script --tests -- --skip real_time:: --skip long::
+
+# What needs no Linux compiled for Windows and run by Wine, but for the tests that compute for long. Traces and tables are the same there.
+# The command's and the Python module's own files are linked, too.
+WINDOWS = x86_64-pc-windows-gnu
+PORTABLE = engine language study sim fit sweep script papers cli
+test-windows: export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER = $(CURDIR)/scripts/wine
+test-windows: export PROPTEST_RNG_SEED ?= 1
+test-windows:
+	@scripts/setup rust x86_64-w64-mingw32-gcc wine
+	rustup target list --installed | grep -q $(WINDOWS) || rustup target add $(WINDOWS)
+	$(CARGO) build --locked --target $(WINDOWS) -p bentpipe-python
+	$(CARGO) test --locked --no-fail-fast --target $(WINDOWS) $(PORTABLE:%=-p bentpipe-%) --tests -- --skip long::
+
+# The command and the Python module as Clippy sees them on Windows and on macOS. `ring` compiles C; `zig` is a compiler for macOS.
+MACOS = aarch64-apple-darwin
+ZIG = $(abspath $(or $(CARGO_TARGET_DIR),target))/zig
+check-elsewhere:
+	@scripts/setup rust python x86_64-w64-mingw32-gcc
+	rustup target list --installed | grep -q $(WINDOWS) || rustup target add $(WINDOWS)
+	rustup target list --installed | grep -q $(MACOS) || rustup target add $(MACOS)
+	$(CARGO) clippy --locked --target $(WINDOWS) $(PORTABLE:%=-p bentpipe-%) -p bentpipe-python --all-targets -- -D warnings
+	@test -x $(ZIG)/bin/cargo-zigbuild || { $(PYTHON) -m venv $(ZIG) && $(ZIG)/bin/pip install --quiet cargo-zigbuild ziglang; }
+	PATH="$(ZIG)/bin:$$PATH" cargo-zigbuild clippy --locked --target $(MACOS) $(PORTABLE:%=-p bentpipe-%) -p bentpipe-python -- -D warnings
 
 # Format, lints, documentation, comments, the walls between the crates and no import circles within them, as CI wants them.
 check:

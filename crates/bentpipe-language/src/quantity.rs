@@ -190,7 +190,7 @@ fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
         return Err(bad(format!("`{number}` is not a number")));
     }
     let far = || bad(format!("`{number}` has too many digits"));
-    if digits.len() > 24 || exponent.abs() > 24 {
+    if digits.len() > 24 || exponent.unsigned_abs() > 24 {
         return Err(far());
     }
     let mut digits: u128 = digits.parse().map_err(|_| far())?;
@@ -402,6 +402,10 @@ mod tests {
         );
         assert_eq!(message(RATE.parse("fast")), "`fast` does not begin with a number / ");
         assert!(message(DURATION.parse("1e20 s")).contains("is more than 100000000 s"));
+        // The least exponent has no positive counterpart.
+        for exponent in [i32::MIN, i32::MAX, -25, 25] {
+            assert!(message(DURATION.parse(&format!("1e{exponent} s"))).contains("has too many digits"), "{exponent}");
+        }
         assert!(parse_probability("101 %").is_err());
         assert!(parse_probability("-1e-9").is_err());
         assert!(parse_probability("nan").is_err());

@@ -127,10 +127,11 @@ fn dualpi2(view: &View<'_>, problems: &mut Problems) -> Option<DualPi2> {
         problems.add(view.get(key).map_or(view.span, |item| item.node.span), mistake);
         None
     };
-    if target == Duration::ZERO || target > max_rtt {
+    // The controller updates once per target: with less, a run would never end.
+    if target < Duration::from_micros(1) || target > max_rtt {
         return refused(
             "target",
-            "`target` must be above 0 and at most `max_rtt`",
+            "`target` must be at least 1 us and at most `max_rtt`",
             "such as target = \"15 ms\"",
             problems,
         );

@@ -179,6 +179,7 @@ fn every_rule_refuses() {
         ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"codel\", gentle = true }"),
         ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"red\", target = \"5 ms\" }"),
         ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"fq-codel\", target = \"200 ms\" }"),
+        ("links.sat.queue", "{ limit = \"9 packets\", discipline = \"dualpi2\", target = \"999 ns\" }"),
         ("links.sat.bursts", "{ gap = \"1 s\" }"),
         ("links.sat.bursts", "{}"),
         ("links.sat.bursts", "{ gap = \"0 s\", length = \"0 s\" }"),

@@ -239,8 +239,8 @@ impl Bbr {
         let mss = window.exact_mss();
         // A pause has emptied the queue, so the round trip after it needs no probe.
         if has_expired && self.rounds > 0 && !self.restarts && !matches!(self.mode, Mode::ProbeRtt(_)) {
-            self.save(window);
             self.mode = Mode::ProbeRtt(None);
+            self.save(window);
         }
         match &mut self.mode {
             Mode::ProbeRtt(until @ None) if seen.pipe as f64 <= MIN_WINDOW * mss => {
@@ -303,10 +303,11 @@ impl Bbr {
     fn set_window(&mut self, window: &mut Window, seen: &Delivered) {
         let mss = window.exact_mss();
         let (acked, pipe) = (seen.newly as f64, seen.pipe as f64);
-        let entered = self.phase == Phase::Open && seen.phase == Phase::Recovery;
-        let left = self.phase != Phase::Open && seen.phase == Phase::Open;
-        self.phase = seen.phase;
+        // As in Linux, a recovery begins and ends here with an ACK that delivers data.
         if acked > 0.0 {
+            let entered = self.phase != Phase::Recovery && seen.phase == Phase::Recovery;
+            let left = self.phase != Phase::Open && seen.phase == Phase::Open;
+            self.phase = seen.phase;
             let mut cwnd = (window.exact() - seen.lost as f64).max(mss);
             if entered {
                 self.conserves = true;

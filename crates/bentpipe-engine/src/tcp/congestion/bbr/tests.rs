@@ -1,5 +1,8 @@
 //! BBR on a pipe of 100 segments of 1000 bytes: 1 MB/s and 100 ms.
 
+#[path = "tests/rules.rs"]
+mod rules;
+
 use super::*;
 use crate::tcp::delivery::RateSample;
 

@@ -39,14 +39,14 @@ impl Bbr3 {
     }
 
     /// RaiseInflightLongtermSlope: one segment more per window of ACKs, then 2, 4 and so on.
-    fn raise_slope(&mut self, window: &Window) {
+    pub(super) fn raise_slope(&mut self, window: &Window) {
         let segments = f64::from(1u32 << self.up_rounds);
         self.up_rounds = (self.up_rounds + 1).min(30);
         self.up_count = (window.exact() / segments).max(window.exact_mss());
     }
 
     /// IsTimeToProbeBW.
-    fn probes_again(&self, window: &Window, seen: &Delivered) -> bool {
+    pub(super) fn probes_again(&self, window: &Window, seen: &Delivered) -> bool {
         let rounds = (self.target(window) / window.exact_mss()).min(MAX_PROBE_ROUNDS);
         seen.now > self.cycle_at + self.wait || self.rounds_since_probe as f64 >= rounds
     }

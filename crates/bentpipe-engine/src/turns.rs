@@ -88,3 +88,31 @@ impl<K: Copy, const QUANTUM: i64> Turns<K, QUANTUM> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8290 §4.2: a new entry that has nothing more to send goes to the end of the old ones. If it wakes there, it is not new again, so
+    /// it cannot starve the others by sending little at a time. Only one that is found empty there leaves.
+    #[test]
+    fn an_entry_that_empties_is_not_new_again() {
+        let mut turns = Turns::<u32, 1000>::default();
+        let mut entries = [Turn::default(); 3];
+        turns.wake(1, &mut entries[1]);
+        assert_eq!(turns.head(), Some(1));
+        // It has sent more than its quantum: behind the others, with a quantum more.
+        entries[1].deficit -= 1500;
+        turns.rotate(&mut entries[1]);
+        assert_eq!(entries[1].deficit, 500);
+        turns.wake(2, &mut entries[2]);
+        assert_eq!(turns.head(), Some(2), "a new one goes first");
+        turns.rest(&mut entries[2]);
+        turns.wake(2, &mut entries[2]);
+        assert_eq!(turns.head(), Some(1), "one that was new goes behind the old ones");
+        turns.rest(&mut entries[1]);
+        assert_eq!((entries[1].place, turns.head()), (Place::Idle, Some(2)));
+        turns.rest(&mut entries[2]);
+        assert!(turns.is_empty());
+    }
+}

@@ -271,4 +271,31 @@ mod tests {
         coupled.classic = Recurrence(0.9);
         assert_eq!(coupled.judge_classic(false), Judgement::Drop, "it does not understand marks");
     }
+
+    /// Three updates at once: the packet of time 0 had waited for 15, 30 and 45 ms at them. The changes are 3 * 0.015 each, and 0.15 times
+    /// 0, 0.015 and 0.030.
+    #[test]
+    fn updates_that_were_due_use_the_waits_of_then() {
+        let mut coupled = Coupled::new(DualPi2::standard());
+        coupled.update_until(at(45), Some(at(0)));
+        assert!((coupled.base - (0.135 + 0.15 * 0.045)).abs() < 1e-12, "{}", coupled.base);
+    }
+
+    /// RFC 9332 §A.1: Tupdate is the target, at most a third of the longest round trip.
+    #[test]
+    fn updates_are_frequent_enough() {
+        let standard = DualPi2::standard();
+        assert_eq!(standard.update(), Duration::from_millis(15));
+        let slow = DualPi2 { target: Duration::from_millis(60), max_rtt: Duration::from_millis(90), ..standard };
+        assert_eq!(slow.update(), Duration::from_millis(30));
+    }
+
+    /// RFC 9332 §A.1: p_L is the larger of p'_L and p_CL. With 0.5 and 0.4, half of the packets are marked.
+    #[test]
+    fn the_larger_probability_marks() {
+        let mut coupled = Coupled { base: 0.2, ..Coupled::new(DualPi2::standard()) };
+        let marks = (0..100).filter(|_| coupled.judge_l4s(Duration::from_millis(1), false) == Judgement::Mark).count();
+        // A sum of probabilities passes a whole number at most one packet late.
+        assert!(marks.abs_diff(50) <= 1, "{marks}");
+    }
 }

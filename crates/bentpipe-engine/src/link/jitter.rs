@@ -126,6 +126,13 @@ mod tests {
         near(at(Distribution::Normal { mean: ms(1), deviation: ms(2) }, -1.0), 0.0);
         // If the mean is twice the minimum, the shape is 2: a quarter of the values is above twice the minimum.
         near(at(Distribution::Pareto { min: ms(3), mean: ms(6) }, 0.0), 3.0 * core::f64::consts::SQRT_2);
+        // If it is 4/3 of the minimum, the shape is 4: half of the values are above 2^(1/4) times the minimum.
+        near(at(Distribution::Pareto { min: ms(3), mean: ms(4) }, 0.0), 3.567_62);
+        // Between 5 and 20 ms lie e^-0.5 to e^-2 of the values; half of these are above -10 ms ln((e^-0.5 + e^-2) / 2).
+        let truncated = Distribution::ExponentialTruncated { mean: ms(10), min: ms(5), max: ms(20) };
+        near(at(truncated, 0.0), 9.917_34);
+        near(at(truncated, 8.0), 20.0);
+        near(at(truncated, -8.0), 5.0);
     }
 
     #[test]
@@ -141,6 +148,8 @@ mod tests {
         // Bartlett: the deviation of an estimate at lag 1 is sqrt((1 - r²) / n) = 0.003; the tolerance is four of
         // these.
         assert!((next / square - 0.8).abs() < 0.012, "{}", next / square);
+        // The deviation of the variance is 25 sqrt(2 (1 + r²) / (1 - r²) / n) = 0.38; the tolerance is four of these.
+        assert!((square / n as f64 - 25.0).abs() < 1.5, "{}", square / n as f64);
         let free = values(Distribution::Exponential { mean: ms(10) }, 0.0, n);
         // The deviation is 10 / sqrt(n) = 0.05; the tolerance is four of these.
         assert!((mean(&free) - 10.0).abs() < 0.2, "{}", mean(&free));

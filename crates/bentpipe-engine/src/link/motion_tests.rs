@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use super::super::{
-    Arrival, Change, Distribution, Jitter, Link, LinkConfig, Moves, Outcome, Phases, QueueLimit, Reorder, Track, Wire,
+    Arrival, Change, Distribution, Jitter, Link, LinkConfig, LinkCounters, Moves, Outcome, Phases, QueueLimit, Reorder,
+    Track, Wire,
 };
 use super::*;
 use crate::machine::Context;
@@ -42,6 +43,14 @@ fn ticks(millis: u64) -> u64 {
 
 /// The output of a link: arrival in microseconds, number and outcome, in this order. Packets are numbered as offered.
 fn out(config: &LinkConfig, offers: impl IntoIterator<Item = u64>) -> Vec<(u64, u32, Outcome)> {
+    out_and_counters(config, offers).0
+}
+
+/// The same, with the counters.
+fn out_and_counters(
+    config: &LinkConfig,
+    offers: impl IntoIterator<Item = u64>,
+) -> (Vec<(u64, u32, Outcome)>, LinkCounters) {
     let mut link = Link::new(config, 1, "up");
     let mut all = Vec::new();
     let mut take = |link: &mut Link<Packet>, until: Time| {
@@ -59,7 +68,7 @@ fn out(config: &LinkConfig, offers: impl IntoIterator<Item = u64>) -> Vec<(u64, 
     take(&mut link, Time::NEVER);
     let counters = link.counters();
     assert_eq!(counters.offered, counters.delivered + counters.dropped());
-    all
+    (all, counters)
 }
 
 fn arrivals(config: &LinkConfig, offers: &[u64]) -> Vec<(u64, u32)> {
@@ -174,7 +183,8 @@ fn late_packets_are_overtaken_and_wait_for_nobody() {
 fn what_is_altered_is_told() {
     let config = LinkConfig { duplicate: probability(0.2), corrupt: probability(0.1), ..config() };
     let (mut twice, mut corrupt, mut both) = (0u32, 0u32, 0u32);
-    for (.., outcome) in out(&config, 0..2000) {
+    let (all, counters) = out_and_counters(&config, 0..2000);
+    for (.., outcome) in all {
         if let Outcome::Altered(altered) = outcome {
             twice += u32::from(altered.twice);
             corrupt += u32::from(altered.corrupt);
@@ -186,4 +196,14 @@ fn what_is_altered_is_told() {
         twice.abs_diff(400) < 72 && corrupt.abs_diff(200) < 54 && both.abs_diff(40) < 26,
         "{twice} {corrupt} {both}"
     );
+    assert_eq!((counters.duplicated, counters.corrupted), (twice.into(), corrupt.into()));
+}
+
+/// Packets that arrive at the same instant each have a draw: half of a thousand are duplicated, not all or none.
+#[test]
+fn packets_of_one_instant_have_their_own_draws() {
+    let config = LinkConfig { duplicate: probability(0.5), rate: None, ..config() };
+    let twice = out_and_counters(&config, [0; 1000]).1.duplicated;
+    // The deviation is sqrt(1000 * 0.25) = 15.8; four of them.
+    assert!(twice.abs_diff(500) < 64, "{twice}");
 }

@@ -148,4 +148,18 @@ mod tests {
         red.count = 30;
         assert!((red.spread(0.05) - 0.1).abs() < 1e-12);
     }
+
+    /// A packet that finds at most one other passes, and the next one above the threshold is the first again (ns-2). The count of packets
+    /// begins with that one, whatever passed before.
+    #[test]
+    fn a_short_queue_begins_anew() {
+        let mut red = red(false, true);
+        (0..10).for_each(|_| assert!(red.admits(Time::ZERO, 3, None)));
+        assert!(red.admits(Time::ZERO, 27, None), "the first above the threshold, with an average of 15");
+        assert_eq!(red.count, 1);
+        assert!(!red.admits(Time::ZERO, 27, None), "the average is 21");
+        assert!(red.admits(Time::ZERO, 1, None), "the average is 11, but hardly any packet waits");
+        assert!(red.admits(Time::ZERO, 40, None), "the first again, with an average of 25.5");
+        assert!(!red.admits(Time::ZERO, 40, None));
+    }
 }

@@ -212,3 +212,66 @@ fn red_marks_up_to_its_upper_threshold() {
     let (marks, dropped) = fates(1000);
     assert!(marks == 0 && dropped >= 5, "{marks} {dropped}");
 }
+
+/// RED in front of 2 Mbit/s: offers packets of 1000 B at the given milliseconds.
+fn red(min: f64, max: f64, weight: f64, limit: QueueLimit, offers: impl IntoIterator<Item = u64>) -> LinkCounters {
+    use super::super::config::{Discipline, RedConfig};
+    let mut config = config();
+    config.queue.limit = limit;
+    config.queue.discipline = Discipline::Red(RedConfig {
+        min_threshold: min,
+        max_threshold: max,
+        max_probability: Probability::new(0.25).expect("in range"),
+        weight,
+        gentle: false,
+        wait: true,
+        mean_packet: crate::units::Bytes::new(1000),
+    });
+    let mut link = Link::new(&config, 1, "up");
+    for at in offers {
+        let now = ms(at as f64);
+        while link.take(&mut Context { now, who: Who(0), probe: &mut NoProbe }).is_some() {}
+        let _ = link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(1000));
+    }
+    link.counters()
+}
+
+/// A packet takes 4 ms, and two come in that time: one fills the queue of ten, the other is lost. The probability is 1/4, so the next drop
+/// by choice would be due after four to seven packets; each loss begins the count anew (ns-2, `drop_packet`).
+#[test]
+fn red_counts_from_a_loss_to_a_full_queue_as_well() {
+    let counters = red(0.5, 10.5, 1.0, QueueLimit::Packets(10), (0..400).map(|n| 2 * n));
+    assert!(counters.dropped_full >= 150 && counters.dropped_early <= 3, "{counters:?}");
+}
+
+/// While the line is idle the average falls as if as many packets as it carries had found no queue: a second later it is 0, and a burst
+/// passes. Without the pause it is lost.
+#[test]
+fn red_forgets_in_a_pause() {
+    let bursts = |pause: u64| (0..60).chain((0..8).map(move |_| 60 + pause));
+    let dropped = |pause| red(2.0, 6.0, 0.05, QueueLimit::Unlimited, bursts(pause)).dropped_early;
+    let before = red(2.0, 6.0, 0.05, QueueLimit::Unlimited, 0..60).dropped_early;
+    assert!(before > 0 && dropped(0) >= before + 7, "{before} {}", dropped(0));
+    assert_eq!(dropped(3000), before);
+}
+
+/// A link's own header is on the line, and its bits can be hit: 1000 B with a header of 1000 B are lost as 2000 B without.
+#[test]
+fn bit_errors_hit_the_header_too() {
+    let mut config = config();
+    config.good.bit = Probability::new(2e-5).expect("in range");
+    let lost = |header, length| {
+        let mut link = Link::new(&LinkConfig { header, ..config.clone() }, 5, "up");
+        let all = (0..500u64).map(|n| {
+            let now = ms(10.0 * n as f64);
+            link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, Packet(length)).expect("room");
+            let now = link.next_arrival().expect("in flight");
+            let arrival = link.take(&mut Context { now, who: Who(0), probe: &mut NoProbe }).expect("due");
+            arrival.outcome == Outcome::Lost
+        });
+        all.collect::<Vec<_>>()
+    };
+    let long = lost(0, 2000);
+    assert!(long.iter().filter(|lost| **lost).count() > 50, "27 % are lost");
+    assert_eq!(lost(1000, 1000), long);
+}

@@ -192,4 +192,31 @@ mod tests {
         assert!(queue.pop(at(2000), |handle| dropped.push(handle)).is_none());
         assert_eq!((&dropped[..], queue.bytes, queue.len()), (&[1, 2, 3][..], 0, 0));
     }
+
+    /// What classic packets earn beside L4S packets is gone once only one kind waits. Two L4S packets earn 500 bytes, and later two more
+    /// as much: not yet a packet.
+    #[test]
+    fn a_queue_alone_saves_up_nothing() {
+        let mut queue = queue(QueueLimit::Unlimited);
+        let push = |queue: &mut DualQueue, handle, ecn| assert!(queue.push(packet(handle, at(0)), ecn));
+        for round in 0..2 {
+            push(&mut queue, 10 * round, Ecn::NotEct);
+            (1..3).for_each(|n| push(&mut queue, 10 * round + n, Ecn::Ect1));
+            let order: Vec<_> = std::iter::from_fn(|| popped(&mut queue, at(0))).collect();
+            assert_eq!(order, [1, 2, 0].map(|n| 10 * round + n));
+        }
+    }
+
+    /// RFC 9332 §A.2: a packet that waited for 2 ms is marked, but not if it is alone.
+    #[test]
+    fn a_lone_packet_is_not_marked() {
+        for count in 1..3 {
+            let mut queue = queue(QueueLimit::Unlimited);
+            (0..count).for_each(|handle| assert!(queue.push(packet(handle, at(0)), Ecn::Ect1)));
+            // The sum of probabilities must exceed 1.
+            (0..2).for_each(|_| _ = queue.coupled.judge_l4s(Duration::from_millis(1), false));
+            let (_, marked) = queue.pop(at(2), |_| panic!("no overload")).expect("it waits");
+            assert_eq!(marked, count > 1);
+        }
+    }
 }

@@ -90,3 +90,68 @@ impl Control {
         from + Duration::from_secs_f64_rounded(self.config.interval.as_secs_f64() / (self.count as f64).sqrt())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: Codel = Codel { target: Duration::from_millis(5), interval: Duration::from_millis(100) };
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Duration::from_millis(millis)
+    }
+
+    fn packet(since: Time) -> Waiting {
+        Waiting { handle: 0, len: 1000, flow: 0, host: 0, since, acknowledges: None }
+    }
+
+    /// Takes a packet that has waited for this long from a queue that then has `left` bytes. Returns true if a packet was
+    /// dropped before it.
+    fn pop(codel: &mut Control, now: Time, waited: u64, left: u64) -> bool {
+        let mut drops = 0;
+        let since = now.saturating_sub(Duration::from_millis(waited));
+        let taken = codel.pop(now, &mut || Some((packet(since), left)), &mut |_| {
+            drops += 1;
+            false
+        });
+        assert!(taken.is_some() && drops <= 1, "{drops}");
+        drops > 0
+    }
+
+    /// RFC 8289 §5.5: a new cycle goes on with the drops that the last one has added, if there were two or more and it ended less than 16
+    /// intervals ago. With four, the next drop is due after 100 ms / sqrt(4).
+    #[test]
+    fn a_new_cycle_begins_where_the_last_one_ended() {
+        for (count, now, expected, next) in
+            [(10, 1100, 4, 1150), (10, 2599, 4, 2649), (10, 2600, 1, 2700), (7, 1100, 1, 1200)]
+        {
+            let mut codel = Control { count, last_count: 6, drop_next: at(1000), ..Control::new(CONFIG) };
+            codel.first_above = Some(at(1000));
+            assert!(pop(&mut codel, at(now), 50, 9000), "{count} {now}");
+            assert_eq!((codel.count, codel.last_count, codel.drop_next), (expected, expected, at(next)), "{now}");
+        }
+    }
+
+    /// RFC 8289 §4.4: as long as what is left is at most a packet of maximum length, no queue stands, however long the packet has waited.
+    #[test]
+    fn a_single_packet_is_no_standing_queue() {
+        for (left, stands) in [(1514, false), (1515, true)] {
+            let mut codel = Control::new(CONFIG);
+            assert!(!pop(&mut codel, at(1000), 50, left));
+            assert_eq!(pop(&mut codel, at(1100), 50, left), stands, "{left}");
+        }
+    }
+
+    /// A queue that was empty in between has not stood for an interval.
+    #[test]
+    fn an_empty_queue_ends_the_interval() {
+        for is_empty in [false, true] {
+            let mut codel = Control::new(CONFIG);
+            assert!(!pop(&mut codel, at(1000), 50, 9000));
+            if is_empty {
+                assert!(codel.pop(at(1050), &mut || None, &mut |_| panic!("nothing to drop")).is_none());
+            }
+            assert_eq!(pop(&mut codel, at(1100), 50, 9000), !is_empty);
+        }
+    }
+}

@@ -349,4 +349,18 @@ mod tests {
         assert_eq!((queue.bytes, queue.len), (0, 0));
         assert_eq!(push(&mut queue, ack(4, 1, 40)), Pushed::Waits, "what is gone has no place");
     }
+
+    /// An acknowledgement that has left the queue, or was evicted, is not replaced.
+    #[test]
+    fn an_acknowledgement_that_is_gone_is_not_replaced() {
+        let ack = |handle, number| Waiting { acknowledges: Some(number), ..packet(handle, 1, 1, 40) };
+        let mut queue = FqCodel::new(None, true);
+        assert_eq!([push(&mut queue, ack(0, 1)), push(&mut queue, packet(1, 1, 1, 40))], [Pushed::Waits; 2]);
+        let pop = |queue: &mut FqCodel| queue.pop(at(0), |_| panic!("no CoDel")).map(|packet| packet.handle);
+        assert_eq!(pop(&mut queue), Some(0));
+        assert_eq!(push(&mut queue, ack(2, 2)), Pushed::Waits, "the first has left");
+        assert_eq!(queue.push(packet(3, 2, 2, 40), false), Pushed::Evicts(2));
+        assert_eq!(push(&mut queue, ack(4, 3)), Pushed::Waits, "the second was evicted");
+        assert_eq!(push(&mut queue, ack(5, 4)), Pushed::Replaces(4));
+    }
 }

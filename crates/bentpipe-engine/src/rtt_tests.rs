@@ -99,3 +99,16 @@ fn few_ticks_are_not_paced_by() {
     rtt.sample(at(0), at(4040));
     assert_eq!(rtt.srtt(), Some(Duration::from_millis(4500)));
 }
+
+/// Linux, `tcp_rtt_estimator`: the mean deviation of 100, counted in quarters, moves by the difference of a new one of 200. If the round
+/// trip fell, it moves by an eighth of that, since the timeout need not grow.
+#[test]
+fn a_fall_counts_an_eighth() {
+    for (falls, mean) in [(false, 500), (true, 412)] {
+        let mut variance = Variance { mean: 400, ..Variance::default() };
+        variance.sample(200, falls, 0, at(0), at(1));
+        assert_eq!(variance.mean, mean);
+        variance.sample(50, falls, 0, at(0), at(1));
+        assert_eq!(variance.mean, mean - (mean / 4 - 50), "a smaller one in either case");
+    }
+}

@@ -136,4 +136,17 @@ mod tests {
             assert_eq!(next - at, Duration::from_secs((2 * seconds).min(60)));
         }
     }
+
+    /// A window that closes again is probed from the first interval on.
+    #[test]
+    fn each_closed_window_begins_with_the_first_interval() {
+        let rto = Intervals { first: Duration::from_secs(1), max: Duration::from_secs(60) };
+        let mut persist = Persist::new();
+        for _ in 0..2 {
+            persist.start(Time::ZERO, rto);
+            assert_eq!(persist.deadline(), Time::ZERO + Duration::from_secs(1));
+            (0..3).for_each(|_| persist.on_time(persist.deadline(), rto));
+            assert!(persist.stop());
+        }
+    }
 }

@@ -307,4 +307,41 @@ mod tests {
         assert_eq!(cubic.memory.now.epoch.expect("it has begun").start, at(61.0));
         assert!(segments(&window) < 701.0, "{}", segments(&window));
     }
+
+    /// RFC 9438 §4.3: Reno's window grows by 0.529 segments per round trip only until it reaches the window of the last loss, and by one
+    /// from there on. From 7 to 10 it takes 5.7 of twenty round trips: 10 + 14.3 at the end.
+    #[test]
+    fn renos_window_grows_faster_above_the_last_one() {
+        let (mut cubic, _) = cubic();
+        let mut window = window(10.0);
+        cubic.on_loss(&mut window, &lost(10_000));
+        run(&mut cubic, &mut window, 0.0, 2.0);
+        // A round trip has as many ACKs as segments, give or take one.
+        assert!((segments(&window) - 24.3).abs() < 0.7, "{}", segments(&window));
+    }
+
+    /// RFC 9438 §4.4: the target is at most one and a half windows. A hundred seconds after its start the function is far above a window of
+    /// ten; an ACK of one segment still adds at most half a segment.
+    #[test]
+    fn growth_is_at_most_half_a_window_per_round_trip() {
+        let (mut cubic, mut start) = cubic();
+        let mut window = window(10.0);
+        cubic.on_ack(&mut window, &mut start, &ack(at(0.0), 1000));
+        let before = segments(&window);
+        cubic.on_ack(&mut window, &mut start, &ack(at(100.0), 1000));
+        assert!((segments(&window) - before - 0.5).abs() < 1e-9, "{}", segments(&window));
+    }
+
+    /// After a pause the sender begins again with a small window. The function begins with congestion avoidance, not where it was.
+    #[test]
+    fn a_restart_begins_an_epoch() {
+        let (mut cubic, mut start) = cubic();
+        let mut window = window(1000.0);
+        cubic.on_loss(&mut window, &lost(1_000_000));
+        cubic.on_ack(&mut window, &mut start, &ack(at(1.0), 1000));
+        cubic.restart(&mut window, 10);
+        window.set(700_000.0);
+        cubic.on_ack(&mut window, &mut start, &ack(at(60.0), 1000));
+        assert_eq!(cubic.memory.now.epoch.expect("it has begun").start, at(60.0));
+    }
 }

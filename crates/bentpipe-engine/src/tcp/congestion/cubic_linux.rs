@@ -309,4 +309,65 @@ mod tests {
         cubic.on_idle(now, Duration::from_secs(60));
         assert_eq!(cubic.memory.epoch.map(|epoch| epoch.start), Some(now));
     }
+
+    /// A window of 960 segments 7 s after the start, with K = 9.0826 s. In one minimum round trip of 0.6 s the function is one
+    /// segment below 1000, and 960 / 39 segments make the window grow by one. Without the round trip it would be three below:
+    /// 960 / 37.
+    #[test]
+    fn the_target_is_that_of_a_round_trip_from_now() {
+        let epoch = Epoch { start: at(0.0), k: libm::cbrt(300.0 / C), origin: 1000.0, reno: 700.0, reno_count: 0.0 };
+        let memory = Memory { last_max: 1000.0, epoch: Some(epoch) };
+        let new = || CubicLinux { memory, ..CubicLinux::new(&TcpConfig::default()) };
+        let mut cubic = CubicLinux { delay_min: Some(at(0.6) - at(0.0)), ..new() };
+        cubic.update(960.0, 1.0, at(7.0));
+        assert_eq!((cubic.cnt, cubic.computed), (24, Some((at(7.0), 960.0))));
+        // The same window: computed again only after a 32nd of a second.
+        for (now, computed) in [(7.03125, 7.0), (7.0313, 7.0313)] {
+            cubic.update(960.0, 1.0, at(now));
+            assert_eq!(cubic.computed, Some((at(computed), 960.0)));
+        }
+        // Far below the function: at most half of the window more per round trip.
+        cubic.update(10.0, 1.0, at(7.1));
+        assert_eq!(cubic.cnt, 2);
+        // At the flat point the function hardly grows. Reno's window is 4 segments larger: it is reached in a round trip.
+        let reno = Epoch { origin: 100.0, k: 0.0, reno: 104.0, ..epoch };
+        let mut cubic = CubicLinux { memory: Memory { last_max: 100.0, epoch: Some(reno) }, ..new() };
+        cubic.update(100.0, 1.0, at(0.0));
+        assert_eq!(cubic.cnt, 25);
+    }
+
+    /// Round trips of the first second after a loss do not count (`cubictcp_acked`), and a timeout forgets the minimum (`bictcp_reset`).
+    #[test]
+    fn the_minimum_round_trip() {
+        let (mut cubic, mut window) = (CubicLinux::new(&TcpConfig::default()), window(100));
+        cubic.on_loss(&mut window, &lost());
+        run(&mut cubic, &mut window, 1.0, 0.1);
+        let start = cubic.memory.epoch.expect("it has begun").start;
+        let mut measure = |after, millis| {
+            let (now, rtt) = (start + Duration::from_millis(after), Duration::from_millis(millis));
+            cubic.measure(&AckSample { now, latest_rtt: Some(rtt), ..AckSample::default() });
+            cubic.delay_min
+        };
+        assert_eq!([measure(999, 50), measure(1000, 60)], [Some(RTT), Some(Duration::from_millis(60))]);
+        cubic.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..lost() });
+        assert_eq!(cubic.delay_min, None);
+    }
+
+    /// In slow start, round trips end the search for its end even while the window is not in use.
+    #[test]
+    fn an_unused_window_is_searched_too() {
+        let mut config = TcpConfig { mss: MSS, ..TcpConfig::default() };
+        config.variant.slow_start_exit = crate::tcp::variant::SlowStartExit::HyStart;
+        let (mut cubic, mut start) = (CubicLinux::new(&config), SlowStart::new(&config.variant));
+        let mut window = Window::new(&config, 100);
+        for n in 1..60 {
+            let rtt = Some(Duration::from_millis(if n < 30 { 100 } else { 120 }));
+            let (una, max) = (n * 1000, (n / 30 + 1) * 30_000);
+            let now = at(n as f64 / 200.0);
+            let ack =
+                AckSample { now, acked: 1000, latest_rtt: rtt, snd_una: una, snd_max: max, ..AckSample::default() };
+            cubic.on_unused(&mut window, &mut start, &ack);
+        }
+        assert_eq!(window.ssthresh(), 100_000);
+    }
 }

@@ -242,4 +242,12 @@ mod tests {
         hybla.on_loss(&mut window, &loss(FoundBy::Timeout { repeated: false }));
         assert_eq!((window.cwnd(), window.ssthresh()), (1000, 50_000));
     }
+
+    /// With a round trip of 600 ms rho is 24, of which 16 count in slow start: a segment adds 2^16 - 1.
+    #[test]
+    fn a_long_round_trip_opens_a_finite_window() {
+        let (mut hybla, mut window, mut start) = hybla(10, Some(1_000_000));
+        hybla.on_ack(&mut window, &mut start, &ack(0, MSS, 600));
+        assert_eq!(window.segments(), 10 + 65_535);
+    }
 }

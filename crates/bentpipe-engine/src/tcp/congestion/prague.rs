@@ -231,4 +231,30 @@ mod tests {
             assert_eq!((window.cwnd(), window.ssthresh()), (10_000, 10_000));
         }
     }
+
+    /// The average moves once per round trip: not before what was sent at its start is acknowledged, however long that takes.
+    #[test]
+    fn a_round_trip_ends_with_what_was_sent_in_it() {
+        let (mut prague, mut window, _) = prague(100);
+        prague.alpha = Some(1.0);
+        let mut alphas = Vec::new();
+        for (number, snd_una, snd_max) in [(1, 1, 100), (2, 50, 150), (3, 100, 200), (4, 101, 250)] {
+            let marks = Marks { snd_una, snd_max, counts: false, ..round(number, 50, &window) };
+            prague.on_marks(&mut window, &marks);
+            alphas.push(prague.alpha.expect("it is set"));
+        }
+        let [once, twice] = [1, 2].map(|n| 0.5 + 0.5 * libm::pow(15.0 / 16.0, n.into()));
+        assert_eq!(alphas, [once, once, once, twice]);
+    }
+
+    /// 100 segments of 1000 bytes per 100 ms, and twice as much in slow start.
+    #[test]
+    fn slow_start_is_paced_at_two_windows() {
+        let (mut prague, mut window, _) = prague(100);
+        prague.srtt = Some(Duration::from_millis(100));
+        for (ssthresh, bits) in [(1e9, 16_000_000), (2000.0, 8_000_000)] {
+            window.set_ssthresh(ssthresh);
+            assert_eq!(prague.pacing_rate(&window).map(Rate::bits_per_second), Some(bits));
+        }
+    }
 }

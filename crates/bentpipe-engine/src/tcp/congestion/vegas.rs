@@ -68,7 +68,8 @@ impl Vegas {
         if queued < ALPHA {
             window.set((cwnd + 1.0) * mss);
         } else if queued > BETA {
-            window.set((cwnd - 1.0).max(2.0) * mss);
+            // So many are queued only if the window is larger.
+            window.set((cwnd - 1.0) * mss);
             // A window that shrinks is no longer in slow start.
             window.set_ssthresh(window.exact_ssthresh().min(window.exact()));
         }
@@ -164,5 +165,9 @@ mod tests {
         let loss = LossReport { found_by: FoundBy::DuplicateAcks, flight: 20_000, peer_window: u64::MAX };
         vegas.on_loss(&mut window, &loss);
         assert_eq!((window.segments(), window.ssthresh()), (10, 10_000));
+        // The slow start after a timeout opens the window from its first round trip on.
+        vegas.opens = false;
+        vegas.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..loss });
+        assert!(vegas.opens && window.segments() == 1);
     }
 }

@@ -376,4 +376,27 @@ mod tests {
             [(5, 10), (6, 11), (7, 11), (7, 12)].map(|(field, value)| heard.take(&stamped(field, value), 0, 1000));
         assert_eq!(marks, [0, 1, 0, 1].map(told));
     }
+
+    /// RFC 9768 §3.2.1: a marked SYN-ACK counts, once, also where it is a repetition that is marked.
+    #[test]
+    fn a_marked_syn_ack_counts_once() {
+        let syn_ack = |ecn| segment(Flags::SYN | Flags::ACK, 0, ecn);
+        for (first, again, count) in [(Ecn::Ce, Ecn::Ce, 6), (Ecn::NotEct, Ecn::Ce, 6), (Ecn::NotEct, Ecn::NotEct, 5)] {
+            let mut counted = Counted::since(&syn_ack(first));
+            counted.take_syn_again(&syn_ack(again));
+            assert_eq!(field(counted.flags(false)), count, "{first:?} {again:?}");
+        }
+    }
+
+    /// RFC 9768 §A.1: an ACK that delivers nothing is new if its timestamp is later, modulo 2^32.
+    #[test]
+    fn a_later_timestamp_is_news() {
+        let of = |value| Segment { timestamps: Some(Timestamps { value, echo: 0 }), ..ack(6) };
+        for (value, marks) in [(5, 1), (u32::MAX - 5, 0), (u32::MAX - 20, 0)] {
+            let mut heard = Heard::new(false);
+            assert_eq!(heard.take(&Segment { ..of(u32::MAX - 5) }, 1000, 1000), told(1));
+            heard.packets = FIRST;
+            assert_eq!(heard.take(&of(value), 0, 1000), told(marks), "{value}");
+        }
+    }
 }

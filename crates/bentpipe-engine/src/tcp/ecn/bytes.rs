@@ -249,4 +249,12 @@ mod tests {
         let mut zeroed = HeardBytes::new();
         assert_eq!([zeroed.take(&told(1001, 0, 0)), zeroed.take(&told(2001, 1000, 1))], [None, None]);
     }
+
+    /// The receiver's counters have 24 bits (RFC 9768 §3.2.3).
+    #[test]
+    fn the_counters_wrap() {
+        let mut tally = Tally { ce: MARKED_CYCLE - 400, ..tally(EcnOption::Changes) };
+        tally.take(&data(Ecn::Ce));
+        assert_eq!(tally.ce, 600);
+    }
 }

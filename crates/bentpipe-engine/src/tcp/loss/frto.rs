@@ -117,3 +117,25 @@ impl Frto {
         self.probes = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 5682 §2.1, step 2: an ACK of everything that was outstanding at the timeout says nothing. One that stops short of it
+    /// lets two new segments leave, and the next ACK that advances shows that the timeout was spurious.
+    #[test]
+    fn an_ack_of_everything_decides_nothing() {
+        for (ack, verdict) in [(100, FrtoVerdict::Conventional), (99, FrtoVerdict::SendNew)] {
+            let mut frto = Frto::new(true);
+            frto.on_timeout(true, 10, 20, 30);
+            assert_eq!(frto.on_new_ack(ack, Some(100), true), verdict);
+            let probes = [(); 3].map(|()| frto.take_probe());
+            let tests = verdict == FrtoVerdict::SendNew;
+            assert_eq!((probes, frto.is_testing()), ([tests, tests, false], tests));
+            let spurious = FrtoVerdict::Spurious { ssthresh: 20, flight: 30 };
+            let next = if tests { spurious } else { FrtoVerdict::Conventional };
+            assert_eq!(frto.on_new_ack(101, Some(100), true), next);
+        }
+    }
+}

@@ -164,7 +164,7 @@ mod tests {
             prr.on_ack(&mut window, &seq, &scoreboard);
             sent.push(fill(&mut prr, &mut seq, &window, &mut scoreboard));
         }
-        assert!(sent.iter().all(|&count| count <= 1), "{sent:?}");
+        assert!(sent[0] == 1 && sent.iter().all(|&count| count <= 1), "{sent:?}");
         // RecoverFS is 18: two segments were SACKed before the ACK that began the recovery. By now 17 of these are
         // delivered.
         assert_eq!(sent.iter().sum::<u64>(), (17 * 10u64).div_ceil(18));
@@ -209,5 +209,40 @@ mod tests {
             prr.on_ack(&mut window, &seq, &scoreboard);
             assert_eq!(fill(&mut prr, &mut seq, &window, &mut scoreboard), 2, "one more");
         }
+    }
+
+    /// RFC 9937 §6, PRR-CRB: an ACK that advances but shows more losses allows as much as has arrived, without a segment more. Seven
+    /// segments have arrived, and one has left.
+    #[test]
+    fn new_losses_are_no_good_progress() {
+        let (mut seq, mut window, mut scoreboard) = flight(40, 28);
+        let mut prr = Prr::new(SsthreshBase::FlightSize);
+        (10..13).for_each(|n| sack(&mut scoreboard, n));
+        prr.enter(0, &mut window, &seq, &scoreboard);
+        // Two of the three were SACKed before, so one segment has been delivered.
+        prr.sent(MSS);
+        seq.snd_una = MSS;
+        scoreboard.advance(MSS);
+        let losses = scoreboard.losses();
+        (36..39).for_each(|n| sack(&mut scoreboard, n));
+        assert!(scoreboard.losses() > losses);
+        prr.on_ack(&mut window, &seq, &scoreboard);
+        let pipe = scoreboard.pipe(seq.snd_una, seq.snd_max);
+        // Delivered: 12, then 0 and 36 to 38; one is out.
+        assert!(pipe < 20 * MSS && window.whole() == pipe + 4 * MSS, "{pipe} {}", window.whole());
+    }
+
+    /// With nothing in flight, a segment may be sent, however little has arrived.
+    #[test]
+    fn an_empty_pipe_takes_a_segment() {
+        let (seq, mut window, mut scoreboard) = flight(10, 5);
+        let mut prr = Prr::new(SsthreshBase::FlightSize);
+        (7..10).for_each(|n| sack(&mut scoreboard, n));
+        prr.enter(0, &mut window, &seq, &scoreboard);
+        prr.sent(20 * MSS);
+        // A hundred bytes more arrive, and all else is lost.
+        scoreboard.sack(7 * MSS - 100, 7 * MSS);
+        prr.on_ack(&mut window, &seq, &scoreboard);
+        assert_eq!((scoreboard.pipe(seq.snd_una, seq.snd_max), window.whole()), (0, MSS));
     }
 }

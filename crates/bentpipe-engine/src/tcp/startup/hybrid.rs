@@ -125,4 +125,30 @@ mod tests {
             assert_eq!(round(&mut hybrid, &mut at, &mut una, 20, 3000, rtt), found, "{rtt} ms");
         }
     }
+
+    /// The round trip may grow by an eighth, but by at least 4 ms and at most 16.
+    #[test]
+    fn the_growth_that_counts_is_bounded() {
+        for (rtt, later, found) in [(16, 20, None), (16, 21, Some(9)), (600, 616, None), (600, 617, Some(9))] {
+            let (mut hybrid, mut at, mut una) = (Hybrid::default(), 0, 0);
+            assert_eq!(round(&mut hybrid, &mut at, &mut una, 20, 3000, rtt), None);
+            assert_eq!(round(&mut hybrid, &mut at, &mut una, 20, 3000, later), found, "{rtt} {later}");
+        }
+    }
+
+    /// Windows of less than 16 segments are left alone.
+    #[test]
+    fn a_small_window_is_left_alone() {
+        for (segments, found) in [(15, false), (16, true)] {
+            let window = Window::new(&TcpConfig { mss: MSS as u16, ..TcpConfig::default() }, segments);
+            let mut hybrid = Hybrid::default();
+            let ends = (1..60u64).any(|n| {
+                let latest_rtt = Some(Duration::from_millis(if n <= 20 { 100 } else { 150 }));
+                let (now, snd_una) = (Time::from_nanos(n * 3_000_000), n * MSS);
+                let snd_max = (n / 20 + 1) * 20 * MSS;
+                hybrid.on_ack(&AckSample { now, latest_rtt, snd_una, snd_max, ..AckSample::default() }, &window)
+            });
+            assert_eq!(ends, found, "{segments}");
+        }
+    }
 }

@@ -122,7 +122,8 @@ mod tests {
             rounds += 1;
             assert!(rounds <= 6, "five rounds at most");
         }
-        assert!(rounds >= 4, "{rounds}");
+        // The round in which it began counts (RFC 9406 §4.2). The first ACK of a call still belongs to the round before.
+        assert_eq!(rounds, 5);
     }
 
     #[test]
@@ -156,6 +157,18 @@ mod tests {
         for n in 1..1000 {
             let ack = AckSample { acked: 1000, snd_una: 1000 * n, snd_max: 1000 * n + 50_000, ..AckSample::default() };
             assert_eq!(hystart.on_ack(&ack), Verdict::Grow);
+        }
+    }
+
+    /// The threshold is at least 4 ms: with a round trip of 10 ms, 3 ms more mean nothing.
+    #[test]
+    fn on_a_short_path_four_milliseconds_count() {
+        for (more, slows) in [(3, false), (4, true)] {
+            let (mut hystart, mut una) = (HyStart::new(), 0);
+            round(&mut hystart, &mut una, 20, 10);
+            round(&mut hystart, &mut una, 20, 10);
+            let verdicts = round(&mut hystart, &mut una, 20, 10 + more);
+            assert_eq!(verdicts.contains(&Verdict::GrowSlowly), slows, "{more} ms");
         }
     }
 }

@@ -181,4 +181,56 @@ mod tests {
         assert_eq!(slow_start(Growth::PerAck, 5000, true, 1000.0), 1000.0);
         assert_eq!(slow_start(Growth::All, 5000, true, 1000.0), 5000.0);
     }
+
+    /// Twenty ACKs of a segment each, with this round trip in milliseconds. Returns the bytes by which each has opened the window.
+    fn round(start: &mut SlowStart, window: &mut Window, una: &mut u64, rtt: u64) -> Vec<f64> {
+        let rtt = Some(Duration::from_millis(rtt));
+        let acks = (0..20).map(|_| {
+            *una += 1000;
+            let (before, max) = (window.exact(), *una + 20_000);
+            // So late that no ACKs are a train.
+            let now = crate::units::Time::from_nanos(*una * 3000);
+            let ack =
+                AckSample { now, acked: 1000, snd_una: *una, snd_max: max, rtt, latest_rtt: rtt, ..Default::default() };
+            start.on_ack(window, &ack);
+            window.exact() - before
+        });
+        acks.collect()
+    }
+
+    fn start(exit: SlowStartExit) -> (SlowStart, Window) {
+        let mut config = crate::tcp::TcpConfig { mss: 1000, ..Default::default() };
+        config.variant.slow_start_exit = exit;
+        config.variant.growth = Growth::Bytes(2);
+        (SlowStart::new(&config.variant), Window::new(&config, 20))
+    }
+
+    /// RFC 9406 §4.2: once the round trip has grown, an ACK opens the window by a quarter. A loss ends the search.
+    #[test]
+    fn conservative_slow_start_grows_by_a_quarter() {
+        let (mut slow, mut window) = start(SlowStartExit::HyStartPlusPlus);
+        let mut una = 0;
+        for (rtt, last) in [(100, 1000.0), (100, 1000.0), (130, 250.0), (130, 250.0)] {
+            assert_eq!(round(&mut slow, &mut window, &mut una, rtt).last(), Some(&last), "{rtt} ms");
+        }
+        slow.on_loss(false);
+        assert_eq!(round(&mut slow, &mut window, &mut una, 130)[0], 1000.0);
+    }
+
+    /// HyStart finds the end of slow start once; a timeout begins the search anew, another loss does not.
+    #[test]
+    fn a_timeout_begins_the_search_anew() {
+        for (timeout, again) in [(true, true), (false, false)] {
+            let (mut slow, mut window) = start(SlowStartExit::HyStart);
+            let (mut una, mut ends) = (0, Vec::new());
+            for _ in 0..2 {
+                window.set_ssthresh(1e9);
+                round(&mut slow, &mut window, &mut una, 100);
+                round(&mut slow, &mut window, &mut una, 130);
+                ends.push(window.exact_ssthresh() < 1e9);
+                slow.on_loss(timeout);
+            }
+            assert_eq!(ends, [true, again]);
+        }
+    }
 }

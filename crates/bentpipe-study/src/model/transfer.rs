@@ -90,8 +90,9 @@ mod tests {
         let all: f64 = teeth.iter().sum();
         assert!((time_between_outages(all, 100.0, 12.0, 0.6, 1.0) - 48.0).abs() < 1e-9);
         assert!((time_between_outages(all - teeth[3] / 2.0, 100.0, 12.0, 0.6, 1.0) - 42.0).abs() < 1e-9);
-        // With outages every microsecond the window falls to one segment, which 0.6 s carry. There are 10^18 of them.
-        assert!((time_between_outages(1e12, 100.0, 1e-6, 0.6, 1.0) / 0.6e12 - 1.0).abs() < 1e-9);
+        // With outages every microsecond the window falls to one segment, which 0.6 s carry. There are 6 * 10^17 of them, and the window
+        // grows by 1.7e-6 segments before each.
+        assert!((time_between_outages(1e12, 100.0, 1e-6, 0.6, 1.0) / 0.6e12 - 1.0).abs() < 1e-6);
         // Growing from 5 back to 10 takes 3 s of 60, a quarter of which is lost: 1.25 %.
         let full = 1e6 * 0.6 / 10.0;
         assert!((time_between_outages(1e6, 10.0, 60.0, 0.6, 1.0) / full - 1.0 / (1.0 - 0.0125)).abs() < 0.001);

@@ -193,17 +193,17 @@ mod tests {
         assert_eq!((&dropped[..], queue.bytes, queue.len()), (&[1, 2, 3][..], 0, 0));
     }
 
-    /// What classic packets earn beside L4S packets is gone once only one kind waits. Two L4S packets earn 500 bytes, and later two more
-    /// as much: not yet a packet.
+    /// What classic packets earn beside L4S packets is gone once only one kind waits. Three L4S packets earn 750 bytes, and later three
+    /// more as much: not yet a packet.
     #[test]
     fn a_queue_alone_saves_up_nothing() {
         let mut queue = queue(QueueLimit::Unlimited);
         let push = |queue: &mut DualQueue, handle, ecn| assert!(queue.push(packet(handle, at(0)), ecn));
         for round in 0..2 {
             push(&mut queue, 10 * round, Ecn::NotEct);
-            (1..3).for_each(|n| push(&mut queue, 10 * round + n, Ecn::Ect1));
+            (1..4).for_each(|n| push(&mut queue, 10 * round + n, Ecn::Ect1));
             let order: Vec<_> = std::iter::from_fn(|| popped(&mut queue, at(0))).collect();
-            assert_eq!(order, [1, 2, 0].map(|n| 10 * round + n));
+            assert_eq!(order, [1, 2, 3, 0].map(|n| 10 * round + n));
         }
     }
 

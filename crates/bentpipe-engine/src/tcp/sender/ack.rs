@@ -65,7 +65,7 @@ impl Sender {
             }
         }
         if by_time {
-            self.after_look_back(cx, segment, lost.then_some(delivered), advances, flight);
+            self.after_look_back(cx, segment, (lost, advances), (delivered, flight));
         }
         if news && !advances {
             self.grow_out_of_order(cx.now, delivered);
@@ -99,7 +99,7 @@ impl Sender {
         if news {
             self.on_same_ack(cx, false, news);
         }
-        self.after_look_back(cx, segment, lost.then_some(delivered), false, flight);
+        self.after_look_back(cx, segment, (lost, false), (delivered, flight));
     }
 
     /// Takes SACK blocks. Returns true if they have new information.

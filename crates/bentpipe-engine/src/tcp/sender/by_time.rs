@@ -105,19 +105,18 @@ impl Sender {
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
     }
 
-    /// Completes the processing of an ACK. `flight`: bytes outstanding before it. `lost`: the bytes delivered before
-    /// it, if it showed a loss. `advances`: it acknowledged new data.
+    /// Completes the processing of an ACK. `delivered` and `flight`: bytes delivered and outstanding before it. `lost`: it showed a loss.
+    /// `advances`: it acknowledged new data.
     #[inline(always)]
     pub(super) fn after_look_back<P: Probe>(
         &mut self,
         cx: &mut Context<'_, P>,
         segment: &Segment,
-        lost: Option<u64>,
-        advances: bool,
-        flight: u64,
+        (lost, advances): (bool, bool),
+        (delivered, flight): (u64, u64),
     ) {
-        if lost.is_some() || !segment.sack.is_empty() || self.tail.is_out() {
-            self.after_news(cx, segment, lost, flight);
+        if lost || !segment.sack.is_empty() || self.tail.is_out() {
+            self.after_news(cx, segment, lost, (delivered, flight));
         }
         if self.recovery.phase() != Phase::Open {
             self.tail.stop();
@@ -140,7 +139,13 @@ impl Sender {
     /// Processes an ACK that has shown a loss or has SACK blocks, or that arrives while a tail loss probe is
     /// outstanding.
     #[inline(never)]
-    fn after_news<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment, lost: Option<u64>, flight: u64) {
+    fn after_news<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        segment: &Segment,
+        mut lost: bool,
+        (delivered, flight): (u64, u64),
+    ) {
         let duplicate = Detector::duplicate_report(segment).map(|(_, end)| end);
         let bare = segment.sack.is_empty() && segment.sequence_len() == 0;
         if self.tail.on_ack(segment.ack, duplicate, bare) == ProbeVerdict::Repaired {
@@ -151,7 +156,10 @@ impl Sender {
         let after_timeout = self.recovery.phase() == Phase::Loss;
         if let Some(window) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
             self.give_back(cx, window);
-        } else if let Some(delivered) = lost {
+            // Part of what was marked lost, and is in flight again, may be lost all the same.
+            lost = self.detect(cx.now);
+        }
+        if lost {
             let again = self.loss.scoreboard.rack().is_some_and(|rack| rack.has_lost_again());
             self.repair(cx, delivered, again);
         }

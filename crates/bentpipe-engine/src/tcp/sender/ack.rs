@@ -30,15 +30,15 @@ impl Sender {
         // it too.
         let tells = advances || segment.sequence_len() == 0 || !segment.sack.is_empty();
         let before = if tells { self.before_delivery() } else { None };
-        let awaits_sign = advances && self.undo.awaits(self.recovery.phase() != Phase::Open);
+        let repairing = self.recovery.phase() != Phase::Open;
+        let awaits_sign = advances && self.undo.awaits(repairing);
         let (news, lost) = if by_time {
             let (news, lost) = match awaits_sign {
                 true => self.look_back_for_sign(cx, segment, sample),
                 false => self.look_back(cx.now, segment),
             };
-            // What was marked lost is in flight again, but some of it may be lost all the same (Linux's `tcp_fastretrans_alert`).
             let is_undone = self.recovery.phase() == Phase::Loss && self.test_timeout(cx);
-            (news, if is_undone { self.detect(cx.now) } else { lost })
+            (news, !is_undone && lost)
         } else {
             if awaits_sign {
                 self.look_for_sign(cx, ack, sample);
@@ -65,6 +65,7 @@ impl Sender {
             }
         }
         if by_time {
+            let lost = lost || repairing && self.detect_after_repair(cx.now);
             self.after_look_back(cx, segment, (lost, advances), (delivered, flight));
         }
         if news && !advances {

@@ -97,9 +97,16 @@ impl Sender {
         news
     }
 
+    /// Detects losses if the ACK has ended a repair. An undo puts what was marked lost back in flight, and part of it may be lost all the same
+    /// (Linux's `tcp_fastretrans_alert`). If this was the last ACK, only the timer would notice.
+    #[inline(never)]
+    pub(super) fn detect_after_repair(&mut self, now: Time) -> bool {
+        self.recovery.phase() == Phase::Open && self.detect(now)
+    }
+
     /// Lets RACK detect losses. Returns true if there are new ones.
     #[inline(always)]
-    pub(super) fn detect(&mut self, now: Time) -> bool {
+    fn detect(&mut self, now: Time) -> bool {
         let repairing = self.recovery.phase() != Phase::Open;
         let srtt = self.timer.rtt.srtt();
         self.loss.scoreboard.rack().is_some_and(|rack| rack.detect(now, repairing, srtt))
@@ -156,8 +163,7 @@ impl Sender {
         let after_timeout = self.recovery.phase() == Phase::Loss;
         if let Some(window) = duplicate.and_then(|end| self.undo.on_duplicate(end, after_timeout)) {
             self.give_back(cx, window);
-            // Part of what was marked lost, and is in flight again, may be lost all the same.
-            lost = self.detect(cx.now);
+            lost = self.detect_after_repair(cx.now);
         }
         if lost {
             let again = self.loss.scoreboard.rack().is_some_and(|rack| rack.has_lost_again());

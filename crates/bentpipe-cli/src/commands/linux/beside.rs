@@ -6,7 +6,7 @@ use bentpipe_emulator::Snapshot;
 use bentpipe_emulator::sockets::Went;
 use bentpipe_engine::units::Time;
 use bentpipe_sim::record::{Measured, Sequence};
-use bentpipe_sim::{Timers, run_with};
+use bentpipe_sim::{Observer, Timers, run_with};
 use bentpipe_study::report::{Figure, Panel};
 use bentpipe_study::scenario::Scenario;
 
@@ -31,11 +31,10 @@ pub(super) fn check(path: &Path, senders: usize, what: &str, help: &str) -> Resu
     Ok(())
 }
 
-/// When each flow's last byte arrived in virtual time, and what its sender did.
-pub(super) fn simulate(scenario: &Scenario) -> Result<(Vec<Option<Time>>, Sequence), Failure> {
-    let mut sequence = Sequence::new(scenario, None);
-    let result = run_with(scenario, scenario.seed, &mut sequence, Timers::Lazy, |_| !interrupt::asked());
-    Ok((result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect(), sequence))
+/// When each flow's last byte arrived in virtual time.
+pub(super) fn simulate<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Vec<Option<Time>>, Failure> {
+    let result = run_with(scenario, scenario.seed, observer, Timers::Lazy, |_| !interrupt::asked());
+    Ok(result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect())
 }
 
 /// The panels of the flows: titles, what was simulated, and what became of the kernel's.

@@ -5,9 +5,11 @@ use std::path::Path;
 use bentpipe_emulator::sockets::{self, KernelSettings, Went};
 use bentpipe_emulator::transfers::{self, Bulk, Transferred};
 use bentpipe_emulator::{EmulateError, HostId, Lab, Tap};
+use bentpipe_engine::NoProbe;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Lateness, note};
 use bentpipe_sim::in_parallel;
+use bentpipe_sim::record::Sequence;
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
@@ -75,8 +77,10 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
         beside::check(path, bulks.len(), "flows", "`bentpipe run --plot` draws simulated flows alone")?;
     }
     interrupt::heed();
-    let (simulated, _) = beside::simulate(&scenario)?;
-    let (nearest, sequence) = beside::simulate(&sockets::nearest(&scenario, &args.control))?;
+    let simulated = beside::simulate(&scenario, &mut NoProbe)?;
+    let like_kernel = sockets::nearest(&scenario, &args.control);
+    let mut sequence = Sequence::new(&like_kernel, None);
+    let nearest = beside::simulate(&like_kernel, &mut sequence)?;
     let bar = progress::spinner();
     let watch = |what: &'static str| {
         let bar = bar.clone();

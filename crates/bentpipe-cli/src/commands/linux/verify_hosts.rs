@@ -8,6 +8,7 @@ use bentpipe_emulator::EmulateError;
 use bentpipe_emulator::grid::{self, Cell};
 use bentpipe_emulator::sockets::{KernelSettings, Went};
 use bentpipe_emulator::transfers;
+use bentpipe_engine::NoProbe;
 use bentpipe_engine::stream::Stream;
 use bentpipe_sim::record::Sequence;
 use bentpipe_study::report::{Panel, write_whole};
@@ -166,19 +167,20 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     })
 }
 
-/// Runs a cell on our side, with a seed: once, or over several delays if nothing random decides. Adds the times; returns what the sender
-/// of the first run did.
-fn simulate(cell: &Cell, args: &VerifyHosts, seed: u64, ours: &mut Vec<Option<f64>>) -> Result<Sequence, Failure> {
-    let mut once = |more| {
+/// Runs a cell on our side, with a seed: once, or over several delays if nothing random decides. Adds the times.
+fn simulate(cell: &Cell, args: &VerifyHosts, seed: u64, ours: &mut Vec<Option<f64>>) -> Result<(), Failure> {
+    for more in 0..if cell.is_random { 1 } else { OFFSETS } {
         let scenario = cell.of_engine(seed, more, &args.sets).map_err(Failure::Scenario)?;
-        let (times, sequence) = beside::simulate(&scenario)?;
-        ours.push(times[0].map(|at| at.as_secs_f64()));
-        Ok::<_, Failure>(sequence)
-    };
-    let sequence = once(0)?;
-    for more in 1..if cell.is_random { 1 } else { OFFSETS } {
-        once(more)?;
+        ours.push(beside::simulate(&scenario, &mut NoProbe)?[0].map(|at| at.as_secs_f64()));
     }
+    Ok(())
+}
+
+/// What the sender of the cell's first run does on our side.
+fn watched(cell: &Cell, args: &VerifyHosts) -> Result<Sequence, Failure> {
+    let scenario = cell.of_engine(1, 0, &args.sets).map_err(Failure::Scenario)?;
+    let mut sequence = Sequence::new(&scenario, None);
+    beside::simulate(&scenario, &mut sequence)?;
     Ok(sequence)
 }
 
@@ -195,10 +197,9 @@ fn beside_recorded(cell: &Cell, args: &VerifyHosts, theirs: &[Option<f64>]) -> R
 /// Runs a cell on both sides; adds the panels of its first run, if there is to be a plot.
 fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
     let (seeds, runs) = if cell.is_random { (u64::from(args.seeds), 1) } else { (1, args.runs) };
-    let (mut ours, mut first) = (Vec::new(), None);
+    let mut ours = Vec::new();
     for seed in 1..=seeds {
-        let sequence = simulate(cell, args, seed, &mut ours)?;
-        first.get_or_insert(sequence);
+        simulate(cell, args, seed, &mut ours)?;
     }
     let jobs = if cell.is_random { args.jobs } else { 1 };
     let list: Vec<(u64, u32)> = (1..=seeds).flat_map(|seed| (1..=runs).map(move |run| (seed, run))).collect();
@@ -206,8 +207,8 @@ fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Pa
     for (at, went) in
         at_once(jobs as usize, &list, |&(seed, run)| on_kernel(cell, args, remake, seed, run))?.iter().enumerate()
     {
-        if let (0, Some(first)) = (at, first.as_ref().filter(|_| args.plot.is_some())) {
-            panels.extend(beside::panels(std::slice::from_ref(&cell.name), first, &went.0));
+        if at == 0 && args.plot.is_some() {
+            panels.extend(beside::panels(std::slice::from_ref(&cell.name), &watched(cell, args)?, &went.0));
         }
         theirs.push(went.1);
     }

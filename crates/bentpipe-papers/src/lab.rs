@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bentpipe_engine::NoProbe;
+use bentpipe_engine::units::Duration;
 use bentpipe_sim::{Observer, RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::scenario::Scenario;
 
@@ -18,13 +19,20 @@ pub(crate) type Runs = Rc<Vec<RunResult>>;
 pub(crate) struct Lab<'a> {
     options: &'a Options,
     progress: Progress<'a>,
+    /// The longest simulated time of a run.
+    longest: Duration,
     /// Results by scenario, as TOML, and number of runs.
     known: RefCell<BTreeMap<(String, u32), Runs>>,
 }
 
 impl<'a> Lab<'a> {
     pub(crate) fn new(options: &'a Options, progress: Progress<'a>) -> Self {
-        Lab { options, progress, known: RefCell::default() }
+        Lab { options, progress, longest: Duration::MAX, known: RefCell::default() }
+    }
+
+    /// The same, with runs that end after this simulated time at the latest.
+    pub(crate) fn ending_after(self, longest: Duration) -> Self {
+        Lab { longest, ..self }
     }
 
     /// The request's options.
@@ -58,14 +66,16 @@ impl<'a> Lab<'a> {
         let seeds = self.options.seed..self.options.seed + u64::from(count);
         let jobs: Vec<_> = missing.iter().flat_map(|&n| seeds.clone().map(move |seed| (n, seed))).collect();
         let (done, total) = (AtomicUsize::new(0), jobs.len());
-        let (stopped, progress) = (self.options.stop, self.progress);
+        let (stopped, progress, longest) = (self.options.stop, self.progress, self.longest);
         if total > 0 {
             progress(what, 0, total);
             let results = in_parallel(jobs, self.options.threads, |(n, seed)| {
                 if stopped() {
                     return Ok(None);
                 }
-                let result = run_with(&scenarios[n], seed, &mut NoProbe, Timers::Lazy, |_| !stopped())?;
+                let scenario = &scenarios[n];
+                let scenario = Scenario { time_limit: scenario.time_limit.min(longest), ..scenario.clone() };
+                let result = run_with(&scenario, seed, &mut NoProbe, Timers::Lazy, |_| !stopped())?;
                 progress(what, done.fetch_add(1, Ordering::Relaxed) + 1, total);
                 Ok(Some(result))
             })?;

@@ -19,7 +19,7 @@ pub struct Options {
     /// Replications per statistic. More replications give more accurate ranges. A paper's statistic of 20 runs is always
     /// compared with samples of 20.
     pub reps: u32,
-    /// Divides the simulated time where the paper gives none (`hybrid`). The expectations need 1; a larger number is for tests that
+    /// Divides the simulated time of `hybrid`, and of the trials of `acts`. The expectations need 1; a larger number is for tests that
     /// check only that rows exist.
     pub shortened: NonZeroU32,
     /// Seed of the first replication; the others follow it.

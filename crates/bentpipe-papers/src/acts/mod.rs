@@ -13,6 +13,8 @@ mod sweeps;
 mod tables;
 mod worlds;
 
+use std::num::NonZeroU32;
+
 use crate::lab::Lab;
 use crate::published::ACTS;
 use crate::request::{Options, Progress, ReproduceError, in_parts};
@@ -20,7 +22,10 @@ use crate::{Row, inventory};
 
 pub(crate) fn reproduce(options: &Options, progress: Progress<'_>) -> Result<Vec<Row>, ReproduceError> {
     options.check(&ACTS)?;
-    let lab = Lab::new(options, progress);
+    let mut lab = Lab::new(options, progress);
+    if options.shortened > NonZeroU32::MIN {
+        lab = lab.ending_after(worlds::TRIAL.div_floor(options.shortened.get().into()));
+    }
     in_parts(|rows| {
         for table in (1..=ACTS.last_table()).filter(|&n| options.wants_table(n)) {
             rows.extend(tables::rows(&lab, table)?);

@@ -1,10 +1,14 @@
 //! The paper's scenarios, as shipped, and changes to them.
 
+use bentpipe_engine::units::Duration;
 use bentpipe_sim::{FlowResult, RunResult};
 use bentpipe_study::scenario::Scenario;
 
 /// Trials of the paper's tables.
 pub(super) const TRIALS: u32 = 10;
+
+/// The simulated time of a trial with three sources: the `time_limit` of scenarios 3 and 5.
+pub(super) const TRIAL: Duration = Duration::from_secs(160);
 
 /// No bit errors: only packets in a drop list are lost.
 pub(super) const CLEAN: [(&str, &str); 2] =

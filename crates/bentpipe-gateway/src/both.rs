@@ -62,6 +62,10 @@ impl Shape for BothShapes {
         self.link.start(turn)
     }
 
+    fn listen_again(&mut self) {
+        self.split.listen_again();
+    }
+
     fn join(&mut self, slot: Slot, reach: Reach) {
         match reach.carries {
             Carries::Packets => self.of_link.insert(slot),

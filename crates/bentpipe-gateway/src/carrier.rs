@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 
 use bentpipe_engine::gateway::{FRAME_OVERHEAD, udp_overhead};
-use bentpipe_engine::slacp::{ChannelStats, Stats};
+use bentpipe_engine::slacp::{ChannelStats, RateControl, Stats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
 use bentpipe_engine::{Context, Step};
@@ -235,6 +235,12 @@ impl Carrier {
     /// The current rate; `None` without a link.
     pub(crate) fn rate_used(&self) -> Option<Rate> {
         self.endpoint.as_ref().and_then(|endpoint| endpoint.end().rate())
+    }
+
+    /// The configured rate and the current one, if the link is up and the sender expects all of the configured one.
+    pub(crate) fn provisioned(&self) -> Option<(Rate, Rate)> {
+        let is_provisioned = self.config.layer.rate_control == RateControl::Provisioned;
+        self.rate_told().zip(self.rate_used()).filter(|_| is_provisioned)
     }
 
     /// The counters.

@@ -3,6 +3,7 @@
 #![warn(clippy::print_stderr, clippy::print_stdout)]
 
 mod args;
+mod backlog;
 pub mod doctor;
 mod failure;
 mod installed;
@@ -31,12 +32,14 @@ use signal_hook::iterator::Signals;
 pub use args::{Down, File, Gateway, Keygen, Run, Status, Up};
 pub use failure::{End, Failure};
 
+use self::backlog::Backlog;
 use self::failure::{print, warned};
 use self::installed::Installed;
 use self::interfaces::Watched;
 use self::peers::Peers;
 use self::privileges::{give_up_privileges, needs_privilege, raise_descriptors, share_privileges};
 use self::user::{User, check_rights};
+use crate::run::MAX_DRAIN;
 use crate::settings::{GatewayFile, ShapeTable};
 use crate::tunnel::PrivateKey;
 use crate::{
@@ -122,7 +125,8 @@ fn run(args: &Run) -> Result<End, Failure> {
     let peers = file.tunnel.is_some().then(|| Peers::new(&args.file, &file)).transpose()?;
     plan::check(&args.file, &file)?;
     let user = User::wanted(&args.file, &file)?;
-    plan::memory_hint(&file).into_iter().for_each(|hint| note!("warning: {hint}"));
+    let hints = plan::memory_hint(&file).into_iter().chain(prepare::hint(&args.file, &file));
+    hints.for_each(|hint| note!("warning: {hint}"));
     let Some(signals) = signals else {
         print(&Peers::shown(&file))?;
         print(&plan::rules(&file).script(&plan::instance(&file)))?;
@@ -225,12 +229,16 @@ fn serve<W: Work>(
     };
     let needed = interfaces::needed(file);
     let mut watched = Watched::new();
+    let mut backlog = Backlog::new(prepare::listens(file));
     let name = file.name.clone();
     let mut publish = {
         let published = published.clone();
         move |gateway: &Loop<W>| {
             let mut readings = gateway.readings(&name);
             readings.add_interfaces(watched.look(&needed));
+            if let Some(backlog) = &mut backlog {
+                backlog.look(gateway.now(), &mut readings);
+            }
             if let Ok(mut published) = published.lock() {
                 *published = Arc::new(readings);
             }
@@ -245,6 +253,7 @@ fn serve<W: Work>(
     }
     let wants_reload = heed_signals(signals, gateway.stop());
     notify::ready();
+    note!("gateway {} (`{}`, version {}) is ready", file.name, gateway.shape_name(), env!("CARGO_PKG_VERSION"));
     let ran = gateway.run(|gateway| {
         if wants_reload.swap(false, Ordering::SeqCst) {
             match GatewayFile::load(&args.file) {
@@ -253,6 +262,7 @@ fn serve<W: Work>(
                         let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
                         note!("reload: {changed}{rest}");
                         installed.reload(&read);
+                        gateway.listen_again();
                     }
                     Err(error) => {
                         error.report();
@@ -282,11 +292,18 @@ fn heed_signals(mut signals: Signals, stop: Stop) -> Arc<AtomicBool> {
     let wants_reload = Arc::new(AtomicBool::new(false));
     let wish = wants_reload.clone();
     std::thread::spawn(move || {
+        let mut is_draining = false;
         for signal in signals.forever() {
             if signal == SIGHUP {
                 wish.store(true, Ordering::SeqCst);
                 stop.wake();
             } else {
+                if !std::mem::replace(&mut is_draining, true) {
+                    note!(
+                        "this gateway ends once the open connections are over, in {} s at most; a second signal ends it at once",
+                        MAX_DRAIN.as_secs_f64()
+                    );
+                }
                 stop.drain();
             }
         }

@@ -53,6 +53,7 @@ mod scrape;
 pub mod settings;
 mod shape;
 mod shares;
+mod shortfall;
 mod sockets;
 mod split;
 mod state;

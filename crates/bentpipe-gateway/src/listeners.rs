@@ -99,6 +99,14 @@ impl Listeners {
         Ok(())
     }
 
+    /// Listens once more, which changes nothing but the length of the queues.
+    pub(super) fn listen_again(&self) {
+        for listener in self.bound.iter().filter(|_| self.is_open) {
+            // This cannot fail for an open listener.
+            let _ = sockets::listen(listener);
+        }
+    }
+
     /// Stops listening.
     pub(super) fn close(&mut self) {
         if std::mem::take(&mut self.is_open) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bentpipe_engine::units::{Duration, Rate, Time};
 
+use crate::readings::listener::Unqueued;
 use crate::readings::{Readings, Value};
 use crate::relay::RelayStats;
 use crate::run::GatewayStats;
@@ -87,6 +88,9 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     uplink.add_uplink(rate, &UplinkStats::default(), 0, 0);
     uplink.add_overruns("uplink", Some(0));
     relay.add_relay(rate, 0, &RelayStats::default());
+    for readings in [&mut *split, &mut *relay] {
+        readings.add_unqueued(Unqueued::default());
+    }
     for readings in &mut all {
         readings.add_interfaces(&[]);
         readings.add_process()?;

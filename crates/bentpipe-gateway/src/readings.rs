@@ -2,6 +2,7 @@
 //!
 //! The loop builds the list. Other threads render it.
 
+pub(crate) mod listener;
 mod one_box;
 
 use std::collections::HashMap;

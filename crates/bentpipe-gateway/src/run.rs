@@ -95,6 +95,9 @@ pub trait Work {
     /// Number of packets refused by the kernel.
     fn refused_by_kernel(&self) -> u64;
 
+    /// Makes the kernel read again how many connections may wait at the listeners.
+    fn listen_again(&mut self) {}
+
     /// The name of the shape in settings.
     fn name(&self) -> &'static str;
 
@@ -115,7 +118,7 @@ pub struct Loop<W> {
 
 /// Draining ends after this time, even with open connections. The service's unit allows 60 s before it kills the
 /// process.
-const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(50) };
+pub(crate) const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300) } else { Duration::from_secs(50) };
 
 /// The loop wakes at least this often.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
@@ -142,9 +145,19 @@ impl<W: Work> Loop<W> {
         &self.work
     }
 
+    /// The name of the shape in the settings.
+    pub(crate) fn shape_name(&self) -> &'static str {
+        self.work.name()
+    }
+
     /// The work, mutable, to change its settings.
     pub(super) fn work_mut(&mut self) -> &mut W {
         &mut self.work
+    }
+
+    /// Makes the kernel read again how many connections may wait at the listeners: net.core.somaxconn may have changed.
+    pub(super) fn listen_again(&mut self) {
+        self.work.listen_again();
     }
 
     /// A handle with which another thread can end the loop.

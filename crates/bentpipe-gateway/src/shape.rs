@@ -41,6 +41,9 @@ pub trait Shape {
     /// Fails if a listener or device cannot be registered with epoll.
     fn start(&mut self, turn: &mut Turn<'_>) -> io::Result<()>;
 
+    /// As [`Work::listen_again`](super::run::Work::listen_again).
+    fn listen_again(&mut self) {}
+
     /// Called when a peer was added or its reach has changed.
     fn join(&mut self, slot: Slot, reach: Reach);
 

@@ -174,6 +174,10 @@ impl Shape for SplitShape {
         self.listen(turn.hub, turn.registry)
     }
 
+    fn listen_again(&mut self) {
+        self.listeners.listen_again();
+    }
+
     fn join(&mut self, slot: Slot, reach: Reach) {
         self.common.routes.set(slot, reach.to.as_deref());
         self.common.memory.join(slot);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 
 use bentpipe_engine::units::{Duration, Time};
 use nix::errno::Errno;
@@ -29,14 +30,24 @@ impl Refusals {
 /// What to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    Begins(Errno),
+    Begins { errno: Errno, to: SocketAddr },
     Over { count: u64 },
 }
 
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Said::Begins(errno) => write!(f, "the kernel refuses the tunnel's datagrams: {}", errno.desc()),
+            Said::Begins { errno, to } => {
+                write!(f, "the kernel refuses the tunnel's datagrams to {to}: {}", errno.desc())?;
+                match errno {
+                    Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN => {
+                        write!(f, "; `ip route get {}` shows its route", to.ip())
+                    }
+                    Errno::EPERM | Errno::EACCES => f.write_str("; does a firewall's rule for output drop them?"),
+                    Errno::EAGAIN | Errno::ENOBUFS => f.write_str("; the interface is slower than `rate`"),
+                    _ => Ok(()),
+                }
+            }
             Said::Over { count } => write!(f, "the kernel accepts the tunnel's datagrams again; it refused {count}"),
         }
     }
@@ -56,7 +67,7 @@ impl Trouble {
     }
 
     /// Records that datagrams were refused. One that is too long is not trouble: the path's MTU is searched again.
-    pub(crate) fn on_refused(&mut self, now: Time, error: &io::Error, count: u64) -> Option<Said> {
+    pub(crate) fn on_refused(&mut self, now: Time, to: SocketAddr, error: &io::Error, count: u64) -> Option<Said> {
         let errno = Errno::from_raw(error.raw_os_error().unwrap_or(0));
         match errno {
             Errno::EMSGSIZE => {
@@ -69,7 +80,7 @@ impl Trouble {
         let begins = self.since.is_none();
         let before = self.since.map_or(self.refusals.sum() - count, |(before, _)| before);
         self.since = Some((before, now));
-        begins.then_some(Said::Begins(errno))
+        begins.then_some(Said::Begins { errno, to })
     }
 
     /// Records that datagrams were accepted.
@@ -89,20 +100,21 @@ mod tests {
         let mut trouble = Trouble::default();
         let at = |tenths: u64| Time::ZERO + Duration::from_millis(100 * tenths);
         let error = |errno: Errno| io::Error::from_raw_os_error(errno as i32);
-        assert_eq!(trouble.on_refused(at(0), &error(Errno::EMSGSIZE), 1), None);
+        let to: SocketAddr = ([192, 0, 2, 1], 4500).into();
+        assert_eq!(trouble.on_refused(at(0), to, &error(Errno::EMSGSIZE), 1), None);
         for round in 0..2_u64 {
             let mut said = Vec::new();
             for n in 0..1000 {
                 let now = at(round * 1000 + n);
                 said.extend(if n % 10 < 9 && n < 500 {
-                    trouble.on_refused(now, &error(Errno::ENETUNREACH), 2)
+                    trouble.on_refused(now, to, &error(Errno::ENETUNREACH), 2)
                 } else {
                     trouble.on_sent(now)
                 });
             }
-            assert_eq!(said, [Said::Begins(Errno::ENETUNREACH), Said::Over { count: 900 }]);
+            assert_eq!(said, [Said::Begins { errno: Errno::ENETUNREACH, to }, Said::Over { count: 900 }]);
         }
-        trouble.on_refused(at(3000), &error(Errno::ENOBUFS), 3);
+        trouble.on_refused(at(3000), to, &error(Errno::ENOBUFS), 3);
         assert_eq!(trouble.refusals(), Refusals { too_long: 1, no_room: 3, unreachable: 1800 });
     }
 }

@@ -25,6 +25,7 @@ use super::readings::Readings;
 use super::resume::Resume;
 use super::run::{Loop, Work};
 use super::shape::{Shape, Turn};
+use super::shortfall::{Looks, Shortfall};
 use super::state::State;
 use super::udp::Udp;
 use crate::tunnel::{Event, PresharedKey, PublicKey};
@@ -44,6 +45,7 @@ pub struct Tunnelled<S> {
     state: Option<State>,
     resume: Resume,
     watch: Watch,
+    looks: Looks,
 }
 
 /// Measures the time that work takes.
@@ -70,6 +72,8 @@ struct Peer {
     ups: Limit,
     /// Limits lines about its path MTU.
     paths: Limit,
+    /// Whether its link carries what the settings say.
+    shortfall: Shortfall,
 }
 
 /// The name of a peer in log lines; `None` if there is only one peer.
@@ -107,6 +111,7 @@ impl<S: Shape> Gateway<S> {
                 state: None,
                 resume: Resume::new(),
                 watch: Watch { clock: Clock::start(), read_at: Time::ZERO },
+                looks: Looks::new(),
             };
             let Tunnelled { hub, shape, .. } = &mut work;
             shape.start(&mut Turn { now, hub, registry })?;
@@ -122,8 +127,7 @@ impl<S: Shape> Gateway<S> {
         let now = self.now();
         let work = self.work_mut();
         let slot = work.hub.add(now, peer.terminal)?;
-        let (name, limit) = (Name(peer.name), Limit::default());
-        work.peers.insert(slot, Peer { name, is_down: true, ups: limit.clone(), paths: limit });
+        work.peers.insert(slot, Peer::new(Name(peer.name)));
         work.shape.join(slot, peer.reach);
         Ok(())
     }
@@ -259,6 +263,9 @@ impl<S: Shape> Work for Tunnelled<S> {
             turn.hub.on_too_long(now, to, length);
             more = true;
         }
+        if self.looks.is_due(now) {
+            turn.hub.carriers().for_each(|(slot, carrier)| of(peers, slot).look(carrier));
+        }
         if let Some(state) = &mut self.state {
             let tunnels = turn.hub.carriers().map(|(_, carrier)| carrier.tunnel());
             state.note(now, tunnels.filter_map(|tunnel| Some((tunnel.peer(), tunnel.proven_endpoint()?))));
@@ -277,6 +284,10 @@ impl<S: Shape> Work for Tunnelled<S> {
 
     fn refused_by_kernel(&self) -> u64 {
         self.udp.refusals().sum()
+    }
+
+    fn listen_again(&mut self) {
+        self.shape.listen_again();
     }
 
     fn name(&self) -> &'static str {
@@ -325,6 +336,20 @@ fn of(peers: &mut BTreeMap<Slot, Peer>, slot: Slot) -> &mut Peer {
 }
 
 impl Peer {
+    fn new(name: Name) -> Self {
+        let limit = Limit::default();
+        Peer { name, is_down: true, ups: limit.clone(), paths: limit, shortfall: Shortfall::default() }
+    }
+
+    /// Takes the sample of a second of its link's rate.
+    fn look(&mut self, carrier: &Carrier) {
+        let Some((told, used)) = carrier.provisioned() else { return };
+        if let Some(said) = self.shortfall.look(told, used) {
+            let key = if self.name.0.is_some() { "peers.rate" } else { "satellite.rate" };
+            log::line(said.line(&self.name, key));
+        }
+    }
+
     /// Logs a line for each change of a link. A link goes down after a silence of `dead_after`, and its return is
     /// always logged. Lines about a peer that starts over without such a silence are limited, because it could do so
     /// many times a second.
@@ -342,7 +367,12 @@ impl Peer {
         }
         if event == Event::Down {
             self.is_down = true;
-            return log::line(format_args!("{name} at {at} has been silent for `dead_after`: the link is down"));
+            // The event comes at the end of `dead_after`, or later if this process was stopped or the machine slept.
+            let silence = carrier.map_or(Duration::ZERO, |carrier| now.saturating_since(carrier.tunnel().heard_at()));
+            return log::line(format_args!(
+                "{name} at {at} has been silent for {} s (`dead_after`): the link is down until it answers",
+                silence.as_secs_f64().round()
+            ));
         }
         let left_out = if std::mem::take(&mut self.is_down) { Some(LeftOut::default()) } else { self.ups.take(now) };
         let Some(left_out) = left_out else { return };

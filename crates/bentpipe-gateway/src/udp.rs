@@ -130,7 +130,7 @@ impl Udp {
                     if error.raw_os_error() == Some(Errno::EMSGSIZE as i32) {
                         self.too_long = Some((to, self.segment));
                     }
-                    self.trouble.on_refused(now, &error, count)
+                    self.trouble.on_refused(now, to, &error, count)
                 }
             };
             if let Some(said) = said {

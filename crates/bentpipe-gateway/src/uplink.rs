@@ -15,6 +15,7 @@ mod opening;
 mod raw;
 mod readings;
 mod reopening;
+mod waste;
 mod work;
 
 pub use config::{UplinkConfig, UplinkStats};

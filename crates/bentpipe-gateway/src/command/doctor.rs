@@ -7,6 +7,7 @@ use bentpipe_io::tun;
 use caps::{CapSet, Capability};
 
 use super::failure::{End, Failure, print};
+use super::prepare::{self, MAX_SYN_BACKLOG, SYN_COOKIES};
 use crate::relay::has_congestion;
 use crate::sockets;
 use crate::{Instance, Rules, congestion_controls};
@@ -52,6 +53,7 @@ pub fn findings(more: &[Finding]) -> Vec<Finding> {
             |value| value.parse().is_ok_and(|count: i32| count >= sockets::BACKLOG),
             "sysctl -w net.core.somaxconn=65536",
         ),
+        syn_cookies(prepare::read(SYN_COOKIES), prepare::read(MAX_SYN_BACKLOG)),
     ];
     findings.chain(more.iter().cloned()).chain(settings).collect()
 }
@@ -145,6 +147,23 @@ fn congestion() -> Finding {
     Finding { what: "congestion control", is_needed: false, result }
 }
 
+/// Whether a flood of SYNs, or even a single one, is answered by cookies, which do not work through TPROXY.
+fn syn_cookies(cookies: Option<u64>, places: Option<u64>) -> Finding {
+    let result = match (cookies, places) {
+        (Some(2), _) => Err((
+            format!("{SYN_COOKIES} = 2: every connection to a gateway with `capture` or `sender = \"kernel\"` is reset"),
+            "sysctl -w net.ipv4.tcp_syncookies=1",
+        )),
+        (Some(0), Some(places)) if places < prepare::UNKNOWN => Err((
+            format!("{SYN_COOKIES} = 0 and {MAX_SYN_BACKLOG} = {places}"),
+            "sysctl -w net.ipv4.tcp_max_syn_backlog=131072",
+        )),
+        (Some(cookies), _) => Ok(format!("{SYN_COOKIES} = {cookies}")),
+        (None, _) => Err((format!("{SYN_COOKIES} cannot be read"), "a kernel with CONFIG_SYN_COOKIES, and /proc/sys")),
+    };
+    Finding { what: "SYN cookies", is_needed: false, result }
+}
+
 fn setting(path: &str, what: &'static str, is_right: fn(&str) -> bool, help: &'static str) -> Finding {
     let text = fs::read_to_string(format!("/proc/sys/{path}"));
     let result = match text.as_deref().map(str::trim) {
@@ -153,4 +172,17 @@ fn setting(path: &str, what: &'static str, is_right: fn(&str) -> bool, help: &'s
         Err(error) => Err((format!("{path}: {error}"), help)),
     };
     Finding { what, is_needed: false, result }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_are_good_only_as_a_last_resort() {
+        let helps = |cookies, places| syn_cookies(Some(cookies), Some(places)).result.map_err(|(_, help)| help);
+        assert_eq!(helps(2, 1 << 20), Err("sysctl -w net.ipv4.tcp_syncookies=1"));
+        assert_eq!(helps(0, 4096), Err("sysctl -w net.ipv4.tcp_max_syn_backlog=131072"));
+        assert!(helps(0, 131_072).is_ok() && helps(1, 128).is_ok());
+    }
 }

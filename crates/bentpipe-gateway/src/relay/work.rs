@@ -243,6 +243,10 @@ impl Work for Relaying {
         0
     }
 
+    fn listen_again(&mut self) {
+        self.listeners.listen_again();
+    }
+
     fn name(&self) -> &'static str {
         "uplink"
     }

@@ -18,9 +18,11 @@ use super::config::{UplinkConfig, UplinkStats};
 use super::machine::{ConnectionId, Heard, Uplink, Uplinked};
 use super::opening::opener;
 use super::raw::Raw;
+use super::waste::Waste;
 use crate::access::Access;
 use crate::conn::{Conn, Outcome};
 use crate::listeners;
+use crate::log;
 use crate::policy::Policy;
 use crate::readings::Readings;
 use crate::rules::Instance;
@@ -48,6 +50,7 @@ pub struct Uplinking {
     other_port: u64,
     scratch: Box<[u8]>,
     out: Box<[u8]>,
+    waste: Waste,
 }
 
 /// A connection to a server.
@@ -102,6 +105,7 @@ impl UplinkGateway {
                 other_port: 0,
                 scratch: vec![0; sockets::READ].into(),
                 out: vec![0; 1 << 16].into(),
+                waste: Waste::default(),
             })
         })?;
         Ok((gateway, lacks))
@@ -263,6 +267,10 @@ impl Work for Uplinking {
 
     fn turn(&mut self, now: Time, registry: &Registry) -> io::Result<(bool, Option<Time>)> {
         let more = self.take(now)?;
+        let rate = self.machine.config().sender.rate;
+        if let Some(said) = self.waste.look(now, rate, || self.machine.stats()) {
+            log::line(said);
+        }
         let mut sends = 0;
         while sends < MAX_SENDS {
             match self.machine.poll(now, &mut self.out) {

@@ -21,7 +21,7 @@ fn judged(found: &[Slept; 2], has_lines: impl Fn(&Slept) -> bool) -> Measured {
 /// The other box gives it up, and both say so when it is back.
 fn are_told(slept: &Slept) -> bool {
     let [own, others] = &slept.said;
-    others.contains("has been silent for `dead_after`") && [own, others].iter().all(|said| said.contains("is up"))
+    others.contains("s (`dead_after`): the link is down") && [own, others].iter().all(|said| said.contains("is up"))
 }
 
 /// SIGSTOP of either box.

@@ -82,7 +82,7 @@ fn a_box_that_sleeps_comes_back() {
             "{serves_after} s, {told_after} s, {wrong} wrong"
         );
         let [own, others] = said;
-        assert!(others.contains("has been silent for `dead_after`: the link is down"), "{others}");
+        assert!(others.contains(" s (`dead_after`): the link is down"), "{others}");
         assert!(own.contains("is up") && others.contains("is up"), "{own}{others}");
     }
 }

@@ -1,6 +1,7 @@
 //! The command and its files, between hosts in namespaces: what it prints, what it carries, what it leaves behind.
 
 mod away;
+mod backlog;
 mod faults;
 mod guard;
 mod hub;

@@ -127,8 +127,14 @@ box:
 	@ls -l $(OUT)/bentpipe-gateway
 
 # The Debian package of it, in $(OUT). It is installed and started in a namespace by `scripts/try-deb`, as root.
+# One for another processor is run by QEMU for its manual pages and completions.
+RUN_STATIC = $(if $(filter musl-gcc,$(STATIC_CC)),,qemu-$(MACHINE)) $(OUT)/bentpipe-gateway
 deb: box
-	@scripts/setup cargo-deb
+	@scripts/setup cargo-deb $(if $(filter musl-gcc,$(STATIC_CC)),,qemu-$(MACHINE))
+	@rm -rf out/gateway
+	@mkdir -p out/gateway/completions
+	@$(RUN_STATIC) man out/gateway/man
+	@for shell in bash zsh fish; do $(RUN_STATIC) completions $$shell > out/gateway/completions/bentpipe-gateway.$$shell || exit 1; done
 	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-gateway --output $(OUT)/bentpipe-gateway.deb
 	@ls -l $(OUT)/bentpipe-gateway.deb
 

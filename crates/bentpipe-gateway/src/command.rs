@@ -10,6 +10,7 @@ mod installed;
 mod interfaces;
 mod notices;
 mod notify;
+pub mod pages;
 mod peers;
 mod plan;
 mod prepare;
@@ -223,6 +224,7 @@ fn serve<W: Work>(
     let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));
     let now = move |published: &Published| {
         let mut readings = published.lock().map(|readings| Readings::clone(&readings)).unwrap_or_default();
+        readings.add_age();
         // Without /proc, these readings are missing.
         let _ = readings.add_process();
         readings
@@ -256,8 +258,8 @@ fn serve<W: Work>(
     note!("gateway {} (`{}`, version {}) is ready", file.name, gateway.shape_name(), env!("CARGO_PKG_VERSION"));
     let ran = gateway.run(|gateway| {
         if wants_reload.swap(false, Ordering::SeqCst) {
-            match GatewayFile::load(&args.file) {
-                Ok(read) => match reload(gateway, &read) {
+            if let Some(read) = read_again(&args.file) {
+                match reload(gateway, &read) {
                     Ok(changed) => {
                         let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
                         note!("reload: {changed}{rest}");
@@ -268,8 +270,7 @@ fn serve<W: Work>(
                         error.report();
                         note!("reload: the old settings remain");
                     }
-                },
-                Err(errors) => note!("{}\nreload: the old settings remain", errors.render(false)),
+                }
             }
         }
         installed.look();
@@ -280,6 +281,17 @@ fn serve<W: Work>(
     ran.map_err(|error| Failure::broken(format!("the gateway failed: {error}")))?;
     removed?;
     Ok(End::Done)
+}
+
+/// Reads the settings of a running gateway again; if they are wrong, says so.
+fn read_again(path: &Path) -> Option<GatewayFile> {
+    // Reading a pipe would wait for its writer, and all connections with it.
+    if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        note!("reload: {} is not a regular file: the old settings remain", path.display());
+        return None;
+    }
+    let read = GatewayFile::load(path);
+    read.inspect_err(|errors| note!("{}\nreload: the old settings remain", errors.render(false))).ok()
 }
 
 /// Blocks these signals, so that they stay pending until they are handled.

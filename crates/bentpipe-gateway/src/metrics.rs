@@ -93,6 +93,7 @@ fn samples() -> std::io::Result<[Readings; 4]> {
     }
     for readings in &mut all {
         readings.add_interfaces(&[]);
+        readings.add_age();
         readings.add_process()?;
     }
     Ok(all)

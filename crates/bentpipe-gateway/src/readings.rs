@@ -7,6 +7,7 @@ mod one_box;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use bentpipe_engine::units::Duration;
 
@@ -71,6 +72,8 @@ pub struct Readings {
     list: Vec<Reading>,
     /// The peer whose values are being added.
     peer: Option<Arc<str>>,
+    /// When the loop began the list.
+    begun: Option<Instant>,
 }
 
 /// The latest readings. The loop stores them, and other threads read them.
@@ -79,7 +82,7 @@ pub type Published = Arc<Mutex<Arc<Readings>>>;
 impl Readings {
     /// An empty list for the gateway with this name and shape.
     pub fn new(name: &str, shape: &'static str) -> Self {
-        Readings { name: name.to_owned(), shape, list: Vec::new(), peer: None }
+        Readings { name: name.to_owned(), shape, list: Vec::new(), peer: None, begun: Some(Instant::now()) }
     }
 
     /// The gateway's name.
@@ -171,6 +174,13 @@ impl Readings {
         let help = "Interfaces of the settings that are absent or down, as a label.";
         let names = Value::Text((!absent.is_empty()).then(|| absent.join(", ")));
         self.add("", "absent", "bentpipe_gateway_interfaces_absent_info", help, names);
+    }
+
+    /// Adds how old the values are: whoever shows them does not see that the loop has stopped.
+    pub(crate) fn add_age(&mut self) {
+        let age = self.begun.map(|begun| Duration::from_nanos(begun.elapsed().as_nanos() as u64));
+        let help = "Age of the gateway's values: if it is above some seconds, the gateway's loop does not run.";
+        self.add("", "age_ms", "bentpipe_gateway_age_seconds", help, Value::Millis(age));
     }
 
     /// Adds the kernel's values for this process.

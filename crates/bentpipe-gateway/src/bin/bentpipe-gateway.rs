@@ -1,10 +1,12 @@
 //! The gateway alone, for a box that neither simulates nor draws. `bentpipe gateway` is the same code.
 #![forbid(unsafe_code)]
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use bentpipe_gateway::command::{self, End, Gateway, doctor};
-use clap::{Parser, Subcommand};
+use bentpipe_gateway::command::{self, End, Gateway, doctor, pages};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 const MORE: &str = "\
 Examples:
@@ -32,12 +34,26 @@ enum Command {
     Gateway(Gateway),
     /// Check what a gateway needs on this machine
     Doctor,
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write the manual pages
+    Man {
+        /// Folder of the pages, one for each command
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Gateway(gateway) => command::gateway(&gateway),
         Command::Doctor => doctor::doctor(&[]),
+        Command::Completions { shell } => pages::completions(Arguments::command(), shell),
+        Command::Man { folder } => pages::man(Arguments::command(), &folder),
     };
     done.map_or_else(command::Failure::report, End::code)
 }

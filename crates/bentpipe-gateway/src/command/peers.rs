@@ -12,6 +12,7 @@ use bentpipe_io::LinkEndpointConfig;
 use super::failure::Failure;
 use super::plan;
 use super::preshared::{Preshared, place};
+use crate::log::note;
 use crate::settings::{GatewayFile, PeerTable};
 use crate::state::last_endpoints;
 use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
@@ -95,6 +96,27 @@ impl Peers {
         }
     }
 
+    /// Warns if the next start would have another private key, or none.
+    fn look_at_private(&self, path: &Path, read: &GatewayFile) {
+        let file = &plan::table(read).private_key;
+        // A key of root's cannot be read again, and need not be.
+        if std::fs::File::open(file).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
+            return;
+        }
+        match plan::secret::<PrivateKey>(path, "tunnel.private_key", file) {
+            Ok(key) if key.public() == self.private.public() => {}
+            Ok(key) => note!(
+                "reload: warning: {} has another key now; from the next start on, the peer needs {} as this box's public key",
+                file.display(),
+                key.public()
+            ),
+            Err(error) => {
+                error.report();
+                note!("reload: warning: with this private key, the next start will fail");
+            }
+        }
+    }
+
     /// Adds, changes and removes peers as the file now says, and logs the changes. Other peers are not affected.
     pub(super) fn reload<S: Shape>(
         &mut self,
@@ -106,6 +128,7 @@ impl Peers {
             return Ok(String::new());
         }
         self.are_others(path, read)?;
+        self.look_at_private(path, read);
         let preshared = self.preshared.read_again(path, &self.tables, &read.peers)?;
         if !self.started.is_hub() {
             return self.reload_only(gateway, read, preshared);

@@ -9,6 +9,7 @@ mod hosts;
 #[path = "../../../bentpipe-io/tests/it/real_time/namespace.rs"]
 #[allow(dead_code)]
 mod namespace;
+mod packaged;
 mod real_time;
 mod seeds;
 mod sky;

@@ -1,0 +1,63 @@
+//! What the package has beside the binary.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn bentpipe(folder: &Path, arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_bentpipe-gateway")).args(arguments).current_dir(folder).output();
+    output.expect("it is built")
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+/// With real keys, all examples are settings; as they are, the error names the key to replace.
+#[test]
+fn the_examples_are_settings() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/examples");
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = ["private.key", "a.key", "b.key"].map(|name| text(&bentpipe(folder.path(), &["keygen", name])));
+    let mut count = 0;
+    for file in std::fs::read_dir(examples).expect("it is there") {
+        let file = file.expect("it is there").path();
+        let example = std::fs::read_to_string(&file).expect("text");
+        let name = file.file_name().and_then(|name| name.to_str()).expect("text");
+        let check = |example: &str| {
+            std::fs::write(folder.path().join(name), example).expect("a file");
+            bentpipe(folder.path(), &["run", "--dry-run", name])
+        };
+        if example.contains("PUBLIC KEY") {
+            let raw = check(&example);
+            let said = String::from_utf8_lossy(&raw.stderr).into_owned();
+            assert!(raw.status.code() == Some(2) && said.contains("PUBLIC KEY"), "{name}: {said}");
+        }
+        let keyed = example
+            .replace("THE OTHER BOX'S PUBLIC KEY", keys[1].trim())
+            .replace("ANOTHER TERMINAL'S PUBLIC KEY", keys[2].trim())
+            .replace("A TERMINAL'S PUBLIC KEY", keys[1].trim());
+        let shown = text(&check(&keyed));
+        assert!(shown.contains("table inet bentpipe_"), "{name}: {shown}");
+        count += 1;
+    }
+    assert_eq!(count, 5);
+}
+
+/// A page for each command, in a section apart from that of `bentpipe gateway`; completions for three shells.
+#[test]
+fn pages_and_completions_are_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    text(&bentpipe(folder.path(), &["man", "new/man"]));
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("new/man").join(name)).expect("it is there");
+    assert!(page("bentpipe-gateway.8").contains(".TH bentpipe-gateway 8"));
+    assert!(page("bentpipe-gateway.8").contains("bentpipe\\-gateway\\-run(8)"));
+    assert!(page("bentpipe-gateway-run.8").contains("\\-\\-no\\-rules"));
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&bentpipe(folder.path(), &["completions", shell]));
+        assert!(script.contains("bentpipe-gateway") && script.contains("no-rules"), "{shell}");
+    }
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    let failed = bentpipe(folder.path(), &["man", "file"]);
+    assert!(failed.status.code() == Some(1) && String::from_utf8_lossy(&failed.stderr).contains("file: "));
+}

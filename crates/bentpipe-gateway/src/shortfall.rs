@@ -120,7 +120,12 @@ mod tests {
         let less = Said::Less { used: 9_300_000, told: mega(20) };
         assert_eq!(said, [(179, less), (479, Said::Enough { told: mega(20) })]);
         let line = less.line(&"peer a", "peers.rate");
-        assert!(line.starts_with("the link to peer a carried about 9.300 Mbit/s in the last minute, but `peers.rate` is 20.000"), "{line}");
+        assert!(
+            line.starts_with(
+                "the link to peer a carried about 9.300 Mbit/s in the last minute, but `peers.rate` is 20.000"
+            ),
+            "{line}"
+        );
     }
 
     /// Between the two bounds nothing changes, so that a link at one of them does not fill the log.

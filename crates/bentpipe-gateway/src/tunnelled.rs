@@ -44,6 +44,7 @@ pub struct Tunnelled<S> {
     shape: S,
     state: Option<State>,
     resume: Resume,
+    jumps: Limit,
     watch: Watch,
     looks: Looks,
 }
@@ -110,6 +111,7 @@ impl<S: Shape> Gateway<S> {
                 shape,
                 state: None,
                 resume: Resume::new(),
+                jumps: Limit::default(),
                 watch: Watch { clock: Clock::start(), read_at: Time::ZERO },
                 looks: Looks::new(),
             };
@@ -210,7 +212,12 @@ impl<S: Shape> Work for Tunnelled<S> {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let Tunnelled { udp, hub, peers, shape, watch, .. } = self;
         if self.resume.has_jumped() {
-            log::line("this machine has slept, was copied, or its clock was set: the tunnel makes new keys");
+            // A clock that is set again and again has few lines.
+            if let Some(left_out) = self.jumps.take(now) {
+                log::line(format_args!(
+                    "this machine has slept, was copied, or its clock was set: the tunnel makes new keys{left_out}"
+                ));
+            }
             hub.renew(now);
         }
         for _ in 0..MAX_BATCHES {

@@ -76,7 +76,9 @@ impl Why {
         let cookies = read(SYN_COOKIES);
         match (read(SOMAXCONN), read(MAX_SYN_BACKLOG)) {
             _ if cookies == Some(2) => Why::OnlyCookies,
-            (Some(places), _) if counted.cookies + counted.full > 0 && places < prepare::BACKLOG => Why::Small { places },
+            (Some(places), _) if counted.cookies + counted.full > 0 && places < prepare::BACKLOG => {
+                Why::Small { places }
+            }
             _ if counted.cookies + counted.full > 0 => Why::Flood,
             (_, Some(places)) if cookies == Some(0) && places < prepare::UNKNOWN => Why::SmallWithoutCookies { places },
             _ => Why::Other,
@@ -242,8 +244,8 @@ mod tests {
 
     #[test]
     fn the_setting_that_matters_is_named() {
-        let [cookies, full, other] = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
-            .map(|(cookies, full, other)| Unqueued { cookies, full, other });
+        let [cookies, full, other] =
+            [(1, 0, 0), (0, 1, 0), (0, 0, 1)].map(|(cookies, full, other)| Unqueued { cookies, full, other });
         let why = |counted, somaxconn, syn_cookies, max_syn_backlog| {
             Why::of(counted, |name| {
                 Some(match name {

@@ -151,7 +151,9 @@ fn congestion() -> Finding {
 fn syn_cookies(cookies: Option<u64>, places: Option<u64>) -> Finding {
     let result = match (cookies, places) {
         (Some(2), _) => Err((
-            format!("{SYN_COOKIES} = 2: every connection to a gateway with `capture` or `sender = \"kernel\"` is reset"),
+            format!(
+                "{SYN_COOKIES} = 2: every connection to a gateway with `capture` or `sender = \"kernel\"` is reset"
+            ),
             "sysctl -w net.ipv4.tcp_syncookies=1",
         )),
         (Some(0), Some(places)) if places < prepare::UNKNOWN => Err((

@@ -1,7 +1,7 @@
 //! The tunnel and its peers: a single one in `[tunnel]`, or several in `[[peers]]`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use bentpipe_engine::units::{Duration, Rate};
@@ -65,11 +65,12 @@ pub(super) fn peers(
         Some(item) => item.table(TUNNEL, &mut Problems::of("gateway file")),
         None => None,
     };
+    let listen = tunnel.as_ref().and_then(listen_at);
     let Some(list) = root.get("peers") else {
         if matches!(shape?, ShapeTable::Uplink(_) | ShapeTable::Relay(_)) {
             return Some(Vec::new());
         }
-        return Some(vec![only(&tunnel?, beside, (satellite?, shape?), problems)?]);
+        return Some(vec![only(&tunnel?, beside, (satellite?, shape?, listen), problems)?]);
     };
     if let Some(item) = root.get("uplink") {
         item.refuse(problems, "`uplink` is one box: there are no peers", Some("no `[[peers]]`".to_owned()));
@@ -95,7 +96,8 @@ pub(super) fn peers(
         return None;
     }
     let mut unique = Unique::default();
-    let peers = items.iter().map(|item| one_of_several(item, beside, (satellite, shape), &mut unique, problems));
+    let peers =
+        items.iter().map(|item| one_of_several(item, beside, (satellite, shape, listen), &mut unique, problems));
     let peers: Vec<_> = peers.collect();
     unique.overlaps(problems);
     peers.into_iter().collect()
@@ -105,15 +107,12 @@ pub(super) fn peers(
 fn only(
     view: &View<'_>,
     beside: &Path,
-    (satellite, shape): (&SatelliteTable, &ShapeTable),
+    (satellite, shape, listen): (&SatelliteTable, &ShapeTable, Option<SocketAddr>),
     problems: &mut Problems,
 ) -> Option<PeerTable> {
     let key = view.require("peer_key", problems).and_then(|item| public_key(&item, problems)).map(str::to_owned);
     let preshared_key = file(view, beside, problems);
-    let endpoint = match view.get("peer") {
-        Some(item) => parsed(&item, ADDRESS, problems).map(Some),
-        None => Some(None),
-    };
+    let endpoint = endpoint(view, "peer", listen, problems);
     let prefixes = match view.get("peer_prefixes") {
         Some(item) => written(&item, PREFIXES, problems).map(Some),
         None => Some(None),
@@ -130,6 +129,37 @@ fn only(
         carries: if matches!(shape, ShapeTable::Link(_)) { Carries::Packets } else { Carries::Streams },
         advice: of_link(shape),
     })
+}
+
+/// Where the tunnel listens. Mistakes in it are reported elsewhere.
+fn listen_at(tunnel: &View<'_>) -> Option<SocketAddr> {
+    match tunnel.get("listen") {
+        Some(item) => parsed(&item, ADDRESS, &mut Problems::of("gateway file")),
+        None => LISTEN.parse().ok(),
+    }
+}
+
+/// The address of a peer, to which the tunnel's socket must be able to send.
+fn endpoint(
+    view: &View<'_>,
+    key: &str,
+    listen: Option<SocketAddr>,
+    problems: &mut Problems,
+) -> Option<Option<SocketAddr>> {
+    let Some(item) = view.get(key) else { return Some(None) };
+    let at: SocketAddr = parsed(&item, ADDRESS, problems)?;
+    // A socket at `[::]` takes both versions.
+    if let Some(listen) =
+        listen.filter(|listen| listen.is_ipv4() != at.is_ipv4() && listen.ip() != IpAddr::V6(Ipv6Addr::UNSPECIFIED))
+    {
+        let message = format!("the tunnel cannot send to {at} from {listen}, where it listens");
+        item.refuse(
+            problems,
+            message,
+            Some(format!("`listen = \"[::]:{}\"` in `[tunnel]`, for IPv4 and IPv6", listen.port())),
+        );
+    }
+    Some(Some(at))
 }
 
 /// A public key in its text form.
@@ -194,7 +224,7 @@ impl Unique<'_> {
 fn one_of_several<'a>(
     item: &Item<'a>,
     beside: &Path,
-    (satellite, shape): (Option<&SatelliteTable>, Option<&ShapeTable>),
+    (satellite, shape, listen): (Option<&SatelliteTable>, Option<&ShapeTable>, Option<SocketAddr>),
     unique: &mut Unique<'a>,
     problems: &mut Problems,
 ) -> Option<PeerTable> {
@@ -215,10 +245,7 @@ fn one_of_several<'a>(
         Some(text.to_owned())
     });
     let preshared_key = file(&view, beside, problems);
-    let endpoint = match view.get("endpoint") {
-        Some(item) => parsed(&item, ADDRESS, problems).map(Some),
-        None => Some(None),
-    };
+    let endpoint = endpoint(&view, "endpoint", listen, problems);
     let carries = carries(&view, shape, problems);
     let prefixes = prefixes(&view, carries, shape, problems);
     if let (Some(prefixes), Some(item)) = (&prefixes, view.get("prefixes")) {

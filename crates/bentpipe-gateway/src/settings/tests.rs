@@ -78,6 +78,8 @@ fn what_is_wrong_is_said_with_its_place() {
 fn mistakes_of_each_kind() {
     for (from, to, expected) in [
         ("\"600 ms\"", "\"0 ms\"", "cannot be zero"),
+        ("\"198.51.100.7:4500\"", "\"[2001:db8::7]:4500\"", "cannot send to [2001:db8::7]:4500 from 0.0.0.0:"),
+        ("peer = ", "listen = \"[2001:db8::1]:4500\"\npeer = ", "cannot send to 198.51.100.7:4500 from [2001:db8::1]:"),
         ("\"198.51.100.7:4500\"", "\"198.51.100.7\"", "cannot be \"198.51.100.7\""),
         ("AAAA=\"", "AAAA\"", "not a key: base64 of 32 bytes"),
         ("\"CQAA", "\"AAAA", "all bytes of this key are zero"),
@@ -100,6 +102,19 @@ fn mistakes_of_each_kind() {
         let found = errors(&SPLIT.replace(from, to));
         assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
         assert!(found.iter().all(|&(line, ..)| line > 0));
+    }
+}
+
+/// A socket for both versions of IP reaches every peer.
+#[test]
+fn a_tunnel_reaches_its_peer() {
+    for (listen, peer) in [
+        ("[::]:4500", "[2001:db8::7]:4500"),
+        ("[::]:4500", "198.51.100.7:4500"),
+        ("[2001:db8::1]:1", "[2001:db8::7]:1"),
+    ] {
+        let text = SPLIT.replace("\"198.51.100.7:4500\"", &format!("\"{peer}\"\nlisten = \"{listen}\""));
+        assert!(GatewayFile::parse(&text, "gateway.toml").is_ok(), "{listen} {peer}");
     }
 }
 

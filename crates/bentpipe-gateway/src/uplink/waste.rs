@@ -19,7 +19,11 @@ const FEW: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// Per cent of the segments, and the rate of sending in bit/s.
-    Many { percent: u64, sent: u64, told: Rate },
+    Many {
+        percent: u64,
+        sent: u64,
+        told: Rate,
+    },
     Few,
 }
 
@@ -56,10 +60,8 @@ impl Waste {
         let (at, before) = self.before.replace((now, after))?;
         let span = now.saturating_since(at).as_secs_f64();
         let sent = (after.bytes.saturating_sub(before.bytes) as f64 * 8.0 / span) as u64;
-        let [segments, again] = [
-            after.segments.saturating_sub(before.segments),
-            after.retransmits.saturating_sub(before.retransmits),
-        ];
+        let [segments, again] =
+            [after.segments.saturating_sub(before.segments), after.retransmits.saturating_sub(before.retransmits)];
         let is_busy = sent as f64 >= BUSY * told.bits_per_second() as f64;
         let share = if segments == 0 { 0.0 } else { again as f64 / segments as f64 };
         match self.is_said {
@@ -86,7 +88,15 @@ mod tests {
         let rate = Rate::from_bits_per_second(8_000_000).expect("not zero");
         let (mut waste, mut counted, mut now) = (Waste::default(), UplinkStats::default(), Time::ZERO);
         let mut said = Vec::new();
-        let minutes = [(60, 1000, 90), (30, 1000, 500), (60, 1000, 500), (60, 1000, 500), (60, 1000, 60), (5, 10, 0), (60, 1000, 40)];
+        let minutes = [
+            (60, 1000, 90),
+            (30, 1000, 500),
+            (60, 1000, 500),
+            (60, 1000, 500),
+            (60, 1000, 60),
+            (5, 10, 0),
+            (60, 1000, 40),
+        ];
         for (megabytes, segments, retransmits) in minutes {
             said.push(waste.look(now, rate, || counted));
             assert_eq!(waste.look(now + Duration::from_secs(59), rate, || panic!("it is early")), None);

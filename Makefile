@@ -133,6 +133,8 @@ deb: box
 	@scripts/setup cargo-deb $(if $(filter musl-gcc,$(STATIC_CC)),,qemu-$(MACHINE))
 	@rm -rf out/gateway
 	@mkdir -p out/gateway/completions
+	@printf 'bentpipe-gateway (%s-1) unstable; urgency=medium\n\n  * See CHANGELOG.md in the sources.\n\n -- bentpipe maintainers <bentpipe@users.noreply.github.com>  %s\n' \
+		$(VERSION) "$$(git log -1 --format=%aD 2>/dev/null || date -R)" > out/gateway/changelog
 	@$(RUN_STATIC) man out/gateway/man
 	@for shell in bash zsh fish; do $(RUN_STATIC) completions $$shell > out/gateway/completions/bentpipe-gateway.$$shell || exit 1; done
 	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-gateway --output $(OUT)/bentpipe-gateway.deb

@@ -257,19 +257,19 @@ fn serve<W: Work>(
     notify::ready();
     note!("gateway {} (`{}`, version {}) is ready", file.name, gateway.shape_name(), env!("CARGO_PKG_VERSION"));
     let ran = gateway.run(|gateway| {
-        if wants_reload.swap(false, Ordering::SeqCst) {
-            if let Some(read) = read_again(&args.file) {
-                match reload(gateway, &read) {
-                    Ok(changed) => {
-                        let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
-                        note!("reload: {changed}{rest}");
-                        installed.reload(&read);
-                        gateway.listen_again();
-                    }
-                    Err(error) => {
-                        error.report();
-                        note!("reload: the old settings remain");
-                    }
+        if wants_reload.swap(false, Ordering::SeqCst)
+            && let Some(read) = read_again(&args.file)
+        {
+            match reload(gateway, &read) {
+                Ok(changed) => {
+                    let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
+                    note!("reload: {changed}{rest}");
+                    installed.reload(&read);
+                    gateway.listen_again();
+                }
+                Err(error) => {
+                    error.report();
+                    note!("reload: the old settings remain");
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-use super::pair::{Line, NAMES, asks, bytes, echo, inside, send, until};
+use super::pair::{Line, NAMES, asks, bentpipe, bytes, echo, inside, send, until};
 
 /// A NAT on the path forgets the tunnel and assigns another port. No connection notices.
 #[test]
@@ -210,4 +210,35 @@ impl Drop for Unmount<'_> {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").args(["-l"]).arg(self.0).status();
     }
+}
+
+/// A reload warns if the next start would have another private key, or none. It does not wait for a pipe in place of the settings, and
+/// connections do not either.
+#[test]
+fn a_reload_of_another_key_or_of_a_pipe() {
+    let line = Line::new("100 Mbit/s");
+    // Another user could not read root's key again.
+    line.edit("near", "name = \"near\"\n", "name = \"near\"\nuser = \"root\"\n");
+    let (near, _far) = (line.start("near", 1024), line.start("far", 1024));
+    line.wait_until_up(&NAMES, true);
+    let server = line.serve(80, echo);
+    let mut stream = line.connect(server).expect("it connects");
+    asks(&mut stream).expect("an answer");
+
+    let folder = line.folder.path();
+    std::fs::remove_file(folder.join("near.key")).expect("it is there");
+    near.signal("HUP");
+    until("a missing key is noticed", || line.said("near").contains("the next start will fail"));
+    let other = bentpipe(folder, &["keygen", "near.key"]).stdout;
+    let other = String::from_utf8(other).expect("text");
+    near.signal("HUP");
+    until("another key is noticed", || line.said("near").contains(other.trim()));
+
+    let [settings, aside] = ["near.toml", "aside.toml"].map(|name| folder.join(name));
+    std::fs::rename(&settings, &aside).expect("it is there");
+    nix::unistd::mkfifo(&settings, nix::sys::stat::Mode::S_IRWXU).expect("a free name");
+    near.signal("HUP");
+    until("a pipe is noticed", || line.said("near").contains("near.toml is not a regular file"));
+    asks(&mut stream).expect("an answer");
+    std::fs::rename(&aside, &settings).expect("it is there");
 }

@@ -112,3 +112,23 @@ fn a_fall_counts_an_eighth() {
         assert_eq!(variance.mean, mean - (mean / 4 - 50), "a smaller one in either case");
     }
 }
+
+/// RFC 6298 §2.3: the timeout is at least G above a round trip, here a millisecond. Steady round trips leave no other variance.
+#[test]
+fn a_steady_round_trip_has_a_millisecond_of_variance() {
+    let mut rtt = RttEstimator::new(RtoConfig { min: Duration::ZERO, ..RtoConfig::RFC6298 });
+    (0..200).for_each(|n| rtt.sample(at(100 * n), at(100 * (n + 1))));
+    assert_eq!(rtt.rto().as_nanos() / 1000, 101_000);
+}
+
+/// Linux, `tcp_init_metrics`: three times an expected round trip that is longer than the SYN's, or 200 ms more than that.
+#[test]
+fn what_is_expected_gives_the_first_timeout() {
+    for (expected, rto) in [(40, 250), (50, 250), (51, 251), (99, 299), (100, 300), (300, 900)] {
+        let config = RtoConfig { min: Duration::from_millis(200), floor: RtoFloor::Variance, ..RtoConfig::RFC6298 };
+        let mut rtt = RttEstimator::new(config);
+        rtt.sample(at(0), at(50));
+        rtt.after_handshake(Duration::from_millis(expected));
+        assert_eq!(rtt.rto(), Duration::from_millis(rto), "{expected}");
+    }
+}

@@ -203,3 +203,15 @@ fn silence_is_endured_while_others_follow() {
     flight.on_time(at(2000), |what, _| lost.push(what));
     assert_eq!(lost, ['a', 'b', 'c']);
 }
+
+/// However long the peer is silent: of what timed out, the newest 16,384 are remembered.
+#[test]
+fn few_that_timed_out_are_remembered() {
+    let mut flight = flight(0);
+    (0..16_386).for_each(|_| _ = flight.send(at(0), 'a'));
+    flight.on_time(at(2000), |_, _| ());
+    assert_eq!((flight.expired.len(), flight.expired[0].0), (16_384, 2));
+    // A report of one that was forgotten tells no round trip, that of the next one does.
+    let rtt = [1, 2].map(|number| (verdicts(&mut flight, at(3000), &[number]), flight.srtt()).1);
+    assert_eq!(rtt, [None, Some(Duration::from_secs(3))]);
+}

@@ -63,8 +63,7 @@ impl Compressor {
     pub fn compress(&mut self, flow: u64, packet: &[u8], out: &mut Vec<u8>) -> Option<Announcement> {
         out.clear();
         let announcement = self.try_compress(flow, packet, out);
-        if out.is_empty() || out.len() > packet.len() {
-            out.clear();
+        if out.is_empty() {
             out.extend_from_slice(packet);
         }
         announcement

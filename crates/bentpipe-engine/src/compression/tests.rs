@@ -281,13 +281,25 @@ fn what_is_not_regular_passes_as_it_is() {
         let sum = Checksum::new().bytes(&packet[..20]).finish();
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
     };
+    let fragment = |field: u16| {
+        with(&|packet| {
+            packet[6..8].copy_from_slice(&field.to_be_bytes());
+            fix(packet);
+        })
+    };
     let odd = [
         ("a wrong checksum of IP", with(&|packet| packet[10] ^= 1)),
+        ("a first fragment", fragment(0x2000)),
+        ("a later fragment", fragment(1)),
+        ("a fragment in the upper half", fragment(0x1000)),
         (
-            "a fragment",
+            // The sum is 0, so the checksum of IP is 0 or all ones, and we write 0.
+            "a checksum of IP with all ones",
             with(&|packet| {
-                packet[6] = 0x20;
                 fix(packet);
+                packet.copy_within(10..12, 4);
+                packet[10..12].fill(0xff);
+                assert_eq!(Checksum::new().bytes(&packet[..20]).finish(), 0);
             }),
         ),
         ("bytes behind the packet", with(&|packet| packet.push(0))),
@@ -309,9 +321,16 @@ fn what_is_not_regular_passes_as_it_is() {
         ),
     ];
     for (what, packet) in odd {
-        let mut ends = Ends::default();
-        ends.open(1, &regular);
-        assert_eq!(ends.carry(1, &packet), packet.len(), "{what}");
+        // Also if the flow has nothing else.
+        for opens in [true, false] {
+            let mut ends = Ends::default();
+            if opens {
+                ends.open(1, &regular);
+            }
+            for _ in 0..2 * BEFORE_BASE {
+                assert_eq!(ends.carry(1, &packet), packet.len(), "{what}");
+            }
+        }
     }
 }
 
@@ -362,6 +381,7 @@ proptest! {
                 tcp(is_v4, port, &segment)
             };
             let announced = ends.compressor.compress(flow * 2 + u64::from(is_udp), &packet, &mut ends.form);
+            prop_assert!(ends.form.len() <= packet.len());
             ends.check(&packet);
             under_way.extend(announced.map(|announcement| (announcement, luck > 0)));
             // Arrival, then the verdict on it.
@@ -393,5 +413,46 @@ proptest! {
                 prop_assert!(length <= 300);
             }
         }
+    }
+}
+
+/// A peer's forms that no compressor writes: the other protocol's, options that end within a word or beyond 60 bytes.
+#[test]
+fn forms_that_make_no_packet_are_refused() {
+    let mut ends = Ends::default();
+    ends.open(1, &tcp(true, 4000, &Segment { times: None, ..plain(0) }));
+    ends.open(2, &udp(true, 4000, 0, &[]));
+    for (kind, slot) in [(kind::UDP, 0), (kind::TCP, 1)] {
+        let form = [&name(kind, 0, slot, 0)[..], &[0; 5]].concat();
+        assert_eq!(ends.decompressor.expand(&form, &mut [0; 100]), Err(ExpandError::Malformed));
+    }
+    for length in 0..=44 {
+        // Codes, more: options, their length, the options, a checksum.
+        let form = [&name(kind::TCP, 1, 0, 0)[..], &[0, 2, length], &vec![1; length.into()], &[0; 2]].concat();
+        let expected = if length % 4 == 0 && length <= 40 {
+            Ok(Some(40 + usize::from(length)))
+        } else {
+            Err(ExpandError::Malformed)
+        };
+        assert_eq!(ends.decompressor.expand(&form, &mut [0; 100]), expected, "{length}");
+    }
+}
+
+/// A base is far from a number that is 2^23 (timestamps: 2^15) above it; one that is below it belongs to a retransmission.
+#[test]
+fn a_number_below_the_base_asks_for_no_new_one() {
+    let header = |numbers: [u32; 4]| {
+        let [seq, ack, value, echo] = numbers;
+        let packet = tcp(true, 4000, &Segment { seq, ack, times: Some([value, echo]), ..plain(0) });
+        fields::Header::of(&packet, fields::Shape::of_regular(&packet).expect("it is regular"))
+    };
+    for (which, far) in [1 << 23, 1 << 23, 1 << 15, 1 << 15].into_iter().enumerate() {
+        let seen = [0, far - 1, far, (1 << 31) - 1, 1 << 31, u32::MAX].map(|above| {
+            let mut numbers = [u32::MAX - 5; 4];
+            let base = header(numbers);
+            numbers[which] = numbers[which].wrapping_add(above);
+            form::is_far(&header(numbers), &base)
+        });
+        assert_eq!(seen, [false, false, true, true, false, false], "{which}");
     }
 }

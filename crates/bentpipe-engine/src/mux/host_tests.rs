@@ -213,3 +213,33 @@ fn hosts_by_address() {
     assert_eq!(host("::ffff:192.0.2.1"), host("192.0.2.1"));
     assert_ne!(host("192.0.2.1"), host("192.0.2.2"));
 }
+
+/// An opening and a reset are charged 400 bytes, a message 100 more than its payload: so one host opens or resets, beside
+/// the bulk of another.
+#[test]
+fn openings_and_resets_are_charged_as_four_messages() {
+    let mut mux = Mux::new(config(Side::Initiator));
+    let cx = || Context::silent(Time::ZERO);
+    mux.handle(&mut cx(), Input::Message(Message::Hello { credit: 1 << 40, streams: 20_000 }));
+    let bulk = mux.open(route(BULK)).expect("there is room");
+    mux.handle(&mut cx(), Input::Write { stream: bulk, bytes: 1 << 30 });
+    let opened: Vec<_> = (0..10_000).filter_map(|_| mux.open(route(FLOODER))).collect();
+    for resets in [false, true] {
+        if resets {
+            opened.iter().for_each(|&stream| _ = mux.handle(&mut cx(), Input::Reset { stream, reason: Reason::Peer }));
+        }
+        mux.handle(&mut cx(), Input::Room(5000));
+        let (mut data, mut control) = (0, 0);
+        while let Step::Do(output) = mux.poll(&mut cx()) {
+            match output {
+                Output::Send(Message::Data { len, .. }) => data += u64::from(len) + 100,
+                Output::Send(Message::Open { stream, .. } | Message::Reset { stream, .. }) if stream != bulk => {
+                    control += 400
+                }
+                _ => {}
+            }
+        }
+        // Two turns each.
+        assert!(control > 1_000_000 && data.abs_diff(control) < 4 * 14_600, "{resets}: {data} {control}");
+    }
+}

@@ -108,3 +108,65 @@ fn a_window_is_at_most_half_of_the_budget() {
     carry(a, b);
     assert_eq!((b.held(), b.stats().out_of_memory), (500_000, 0), "it goes on");
 }
+
+/// A window while much is held: all until half of the budget is used, then in proportion, but 16 KiB at least. A window that
+/// is smaller by itself stays as it is.
+#[test]
+fn a_window_shrinks_as_memory_fills() {
+    let offered = |window: u64, streams: u64| {
+        let mut ends = [end(Side::Initiator, window, 1_000_000), end(Side::Responder, window, 1_000_000)];
+        let [a, b] = &mut ends;
+        carry(a, b);
+        carry(b, a);
+        for _ in 0..streams {
+            let stream = a.open(route()).expect("there is room");
+            give(a, Input::Write { stream, bytes: 100_000 });
+            carry(a, b);
+        }
+        let stream = b.open(route()).expect("there is room");
+        b.streams[&stream].granted
+    };
+    assert_eq!([0, 5, 7, 10].map(|streams| offered(100_000, streams)), [100_000, 100_000, 60_000, 16_384]);
+    assert_eq!(offered(10_000, 85), 10_000);
+}
+
+/// Credit is given back by quarters of the window: for what was taken, not for what came. A stream that has ended needs none, and
+/// one that was reset leaves none behind. A credit that was overtaken takes nothing back.
+#[test]
+fn credit_comes_in_quarters_of_the_window() {
+    let mut ends = [end(Side::Initiator, 100_000, 1_000_000), end(Side::Responder, 100_000, 1_000_000)];
+    let [a, b] = &mut ends;
+    carry(a, b);
+    carry(b, a);
+    let streams = [(); 4].map(|()| a.open(route()).expect("there is room"));
+    for stream in streams {
+        give(a, Input::Write { stream, bytes: 60_000 });
+    }
+    give(a, Input::Finish { stream: streams[3] });
+    carry(a, b);
+    let taken = |b: &mut Mux, takes: &[(usize, u64)]| {
+        takes.iter().for_each(|&(at, bytes)| give(b, Input::Taken { stream: streams[at], bytes }));
+    };
+    let sent = |b: &mut Mux| {
+        give(b, Input::Room(10));
+        let mut messages = Vec::new();
+        while let Step::Do(output) = b.poll(&mut Context::silent(Time::ZERO)) {
+            messages.extend(if let Output::Send(message) = output { Some(message) } else { None });
+        }
+        messages
+    };
+    taken(b, &[(0, 24_999), (1, 25_000), (2, 25_000), (3, 30_000)]);
+    let [_, stream, reset, _] = streams;
+    give(b, Input::Reset { stream: reset, reason: Reason::Peer });
+    let credit = |stream, limit| Message::Credit { stream, limit };
+    assert_eq!(sent(b), [Message::Reset { stream: reset, reason: Reason::Peer }, credit(stream, 125_000)]);
+    taken(b, &[(0, 1), (1, 24_999)]);
+    assert_eq!(sent(b), [credit(streams[0], 125_000)]);
+    [150_000, 125_000].into_iter().for_each(|limit| give(a, Input::Message(credit(stream, limit))));
+    give(a, Input::Write { stream, bytes: 1_000_000 });
+    assert_eq!(a.streams[&stream].sendable(), 150_000 - 60_000);
+    // A stream that waits to give credit is reset: the next one gives its own at once.
+    taken(b, &[(0, 25_000), (1, 1)]);
+    give(b, Input::Message(Message::Reset { stream: streams[0], reason: Reason::Peer }));
+    assert_eq!(sent(b), [credit(stream, 150_000)]);
+}

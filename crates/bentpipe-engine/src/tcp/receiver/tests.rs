@@ -33,3 +33,52 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
     });
     assert_eq!(acks.collect::<Vec<_>>(), [(0..22).collect::<Vec<u64>>(), vec![23, 25, 27, 29]].concat());
 }
+
+/// RFC 9293 §3.10.7.4 with RCV.NXT 1001 and 4000 bytes of room: a segment has to touch 1001..5001. With no room left, none does
+/// but an empty one at RCV.NXT.
+#[test]
+fn a_segment_touches_the_window_or_not() {
+    let mut receiver = Receiver::new(&TcpConfig { mss: 500, receive_buffer: 4000, ..TcpConfig::default() });
+    receiver.synchronize();
+    receiver.on_data(Time::ZERO, 1, 1001);
+    receiver.read(Time::ZERO, 1000);
+    let accepts = |receiver: &Receiver, cases: [(u64, u64); 9]| cases.map(|(seq, len)| receiver.acceptable(seq, len));
+    let cases = [(500, 501), (500, 502), (1001, 1), (5000, 9), (5001, 9), (1000, 0), (1001, 0), (5000, 0), (5001, 0)];
+    assert_eq!(accepts(&receiver, cases), [false, true, true, true, false, false, true, true, false]);
+    receiver.on_data(Time::ZERO, 1001, 5001);
+    let cases = [(5000, 1), (5000, 2), (5001, 1), (5002, 1), (5000, 0), (5001, 0), (5002, 0), (4000, 0), (1, 1)];
+    assert_eq!(accepts(&receiver, cases), [false, false, false, false, false, true, false, false, false]);
+}
+
+/// A read is told of at once if it frees two segments and a quarter of the buffer.
+#[test]
+fn a_read_of_a_quarter_of_the_buffer_is_told() {
+    let tells = |buffer: u32, bytes: u64| {
+        let mut receiver = Receiver::new(&TcpConfig { mss: 500, receive_buffer: buffer, ..TcpConfig::default() });
+        receiver.synchronize();
+        receiver.offer_window(0);
+        receiver.on_data(Time::ZERO, 1, 2001);
+        receiver.offer_window(0);
+        receiver.read(Time::ZERO, bytes)
+    };
+    let seen = [(8000, 1999), (8000, 2000), (3000, 999), (3000, 1000)].map(|(buffer, bytes)| tells(buffer, bytes));
+    assert_eq!(seen, [false, true, false, true]);
+}
+
+/// A block that has grown over others takes their places (RFC 2018 §4), also if they begin or end with it.
+#[test]
+fn covered_blocks_are_not_reported() {
+    let seen = [(100, 200), (50, 200), (100, 250), (50, 250), (101, 200), (100, 199)].map(|block| {
+        let mut report = SackReport::new();
+        report.negotiated(4, false);
+        [(100, 200), (300, 400), block].into_iter().for_each(|block| report.remember(block));
+        report.take_blocks(1, 4).iter(1).collect::<Vec<_>>()
+    });
+    let with = |block, covers| if covers { vec![block, (300, 400)] } else { vec![block, (300, 400), (100, 200)] };
+    let blocks = [(100, 200), (50, 200), (100, 250), (50, 250), (101, 200), (100, 199)];
+    let covers = [true, true, true, true, false, false];
+    assert_eq!(
+        seen.to_vec(),
+        blocks.into_iter().zip(covers).map(|(block, covers)| with(block, covers)).collect::<Vec<_>>()
+    );
+}

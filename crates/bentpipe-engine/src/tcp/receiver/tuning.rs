@@ -177,6 +177,20 @@ mod tests {
         assert_eq!(read(&mut tuning, 100, 10_000, 65_535), None);
         assert_eq!(tuning.on_read(at(300), 40_000, 65_535), None);
         assert_eq!(tuning.on_read(at(400), 1000, 65_535), Some(7 * 80_000));
+        // 90 segments, then 11 at once: 91 less the ten that wait. Twice 81 kB, and a share of 41/40 twice.
+        (0..90).for_each(|_| assert_eq!(tuning.on_read(at(450), 1000, 560_000), None));
+        assert_eq!(tuning.on_read(at(500), 11_000, 0), Some(162_000 + 2 * 166_050));
+    }
+
+    /// What waits beyond a gap takes room in addition to twice the largest round.
+    #[test]
+    fn data_beyond_a_gap_has_its_own_room() {
+        let tuning = Tuning::new(65_535, 65_535, 100_000, MSS);
+        let room = |span, room| tuning.on_disorder(span, room);
+        assert_eq!(
+            [room(50_000, 69_999), room(50_000, 70_000), room(90_000, 70_000)],
+            [Some(70_000), None, Some(100_000)]
+        );
     }
 
     /// A shorter round trip replaces the estimate at once; a longer one changes it by an eighth: 80 ms, then 80 + 160/8

@@ -112,9 +112,9 @@ impl Burst {
     }
 
     /// Starts the phase, because duplicate ACKs indicate a loss. The window does not change until the phase is over.
-    pub(super) fn enter(&mut self, seq: &SequenceSpace, loss: &LossReport, duplicates: u32) {
+    pub(super) fn enter(&mut self, seq: &SequenceSpace, loss: Option<&LossReport>, duplicates: u32) {
         self.forget();
-        (self.loss, self.outstanding) = (Some(*loss), self.boundaries.count());
+        (self.loss, self.outstanding) = (loss.copied(), self.boundaries.count());
         (self.arrived, self.length) = (duplicates as u64, None);
         self.begin(seq.snd_una, 1, seq.snd_max);
     }

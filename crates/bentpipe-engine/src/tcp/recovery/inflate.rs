@@ -37,9 +37,9 @@ impl Inflate {
 
     //= RFC 5681 §3.2 step 3: "This artificially "inflates" the congestion window by the number of segments (three) that
     //= have left the network and which the receiver has buffered."
-    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, threshold: u32) {
+    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: Option<&LossReport>, threshold: u32) {
         self.had_partial_ack = false;
-        parts.congestion.on_loss(loss);
+        loss.inspect(|loss| parts.congestion.on_loss(loss));
         let window = &mut parts.congestion.window;
         window.set_inflation(threshold as u64 * window.mss());
         parts.departures.limit_newreno(self.kind(), parts.burst);

@@ -218,8 +218,9 @@ impl LossRecovery {
         self.phase == Phase::Open || !self.guard_after_timeout
     }
 
-    /// Starts the repair of the loss that `loss` reports, which duplicate ACKs indicate. `reduced`: the data sent
-    /// before the mark for which the window is being reduced, if so; the repair continues that reduction.
+    /// Starts the repair of the loss that `loss` reports, which duplicate ACKs indicate. `reduced`: the end of the data sent
+    /// before the mark for which the window has been reduced or is being reduced, if the loss is in that data; the repair then adds no
+    /// reduction.
     pub(in crate::tcp) fn enter(
         &mut self,
         parts: Parts<'_>,
@@ -228,8 +229,9 @@ impl LossRecovery {
         reduced: Option<u64>,
     ) {
         let snd_una = parts.seq.snd_una;
-        self.recover = Some(reduced.unwrap_or(parts.seq.snd_max));
-        self.spreads = false;
+        let spreads = core::mem::take(&mut self.spreads);
+        self.recover = Some(reduced.filter(|_| spreads).unwrap_or(parts.seq.snd_max));
+        let loss = Some(loss).filter(|_| reduced.is_none());
         self.limited.forbid();
         self.phase = Phase::Recovery;
         let first = parts.scoreboard.rack().map_or(Some(snd_una), |rack| rack.first_lost().map(|(start, _)| start));
@@ -240,7 +242,7 @@ impl LossRecovery {
                 return;
             }
             Repair::Inflate(inflate) => inflate.enter(parts, loss, duplicates.threshold),
-            Repair::Pipe(pipe) => pipe.enter(parts, loss, reduced.is_some()),
+            Repair::Pipe(pipe) => pipe.enter(parts, loss, spreads),
             #[cfg(feature = "ns2")]
             Repair::Ns2Pipe(pipe) => pipe.enter(parts, loss, duplicates.threshold),
             Repair::Burst(burst) => return burst.enter(parts.seq, loss, duplicates.count),

@@ -12,10 +12,10 @@ pub(super) struct CountedPipe {
 
 impl CountedPipe {
     /// Starts the recovery. The ACK that causes it triggers only the retransmission.
-    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, threshold: u32) {
+    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: Option<&LossReport>, threshold: u32) {
         parts.scoreboard.begin_recovery(parts.seq.snd_una);
         self.segments = (parts.seq.flight() / parts.congestion.window.mss()) as i64 - threshold as i64;
-        parts.congestion.on_loss(loss);
+        loss.inspect(|loss| parts.congestion.on_loss(loss));
         *parts.burst = 0;
     }
 

@@ -28,11 +28,11 @@ impl Pipe {
         Pipe { form, rescue: None, is_rescuing: false, prr: prr.map(|base| Box::new(Prr::new(base))) }
     }
 
-    /// Begins the recovery; `reduced`: the window is already being reduced.
-    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: &LossReport, reduced: bool) {
+    /// Begins the recovery. Without `loss` the window has been reduced for it, or is being reduced if `spreads`.
+    pub(super) fn enter(&mut self, parts: Parts<'_>, loss: Option<&LossReport>, spreads: bool) {
         self.rescue = None;
         parts.scoreboard.begin_recovery(parts.seq.snd_una);
-        if reduced {
+        if spreads {
             self.on_ack(parts);
         } else {
             self.reduce(parts, loss);
@@ -40,9 +40,9 @@ impl Pipe {
     }
 
     /// Begins to reduce the window.
-    fn reduce(&mut self, parts: Parts<'_>, loss: &LossReport) {
+    fn reduce(&mut self, parts: Parts<'_>, loss: Option<&LossReport>) {
         let before = parts.congestion.window.whole();
-        parts.congestion.on_loss(loss);
+        loss.inspect(|loss| parts.congestion.on_loss(loss));
         if let Some(prr) = &mut self.prr {
             prr.enter(before, &mut parts.congestion.window, parts.seq, parts.scoreboard);
         }
@@ -53,7 +53,7 @@ impl Pipe {
         if self.prr.is_none() {
             return false;
         }
-        self.reduce(parts, loss);
+        self.reduce(parts, Some(loss));
         true
     }
 

@@ -73,8 +73,12 @@ impl Sender {
             flight: self.seq.flight() - self.recovery.limited.sent(),
             peer_window: self.seq.peer.now,
         };
-        // Linux (`tcp_enter_recovery`): a reduction for a mark goes on, to the same end, and is not undone.
-        let reduced = self.recovery.spreads().then(|| self.ecn.marked_until());
+        //= RFC 3168 §6.1.2: "the TCP sender's congestion window should be reduced only once in response to a series of dropped
+        //= and/or CE packets from a single window of data"
+        // A reduction for a mark stands or, in Linux (`tcp_enter_recovery`), goes on to the same end, and is not undone. A control that
+        // sets a rate has no such reduction.
+        let is_reduced = self.ecn.is_reducing(snd_una) && !self.congestion.properties().sets_rate;
+        let reduced = (is_reduced || self.recovery.spreads()).then(|| self.ecn.marked_until());
         let window = &self.congestion.window;
         let before = match reduced {
             Some(_) => Restored::Nothing,

@@ -119,14 +119,8 @@ impl Sender {
     }
 
     /// The first segment that was sent before a poll and is missing in the answer.
-    fn next_missing(&mut self) -> Option<usize> {
-        let polls = self.polls.as_mut()?;
-        let found = self.flight.first_missing(polls.lost_before);
-        if found.is_none() {
-            // All segments that the answer shows as lost were retransmitted.
-            polls.lost_before = 0;
-        }
-        found
+    fn next_missing(&self) -> Option<usize> {
+        self.flight.first_missing(self.polls.as_ref()?.lost_before)
     }
 
     /// True if the segment has a timer. Without polls, every segment has one; with polls, only those that open and

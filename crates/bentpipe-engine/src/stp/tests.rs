@@ -1,5 +1,7 @@
 //! STP worked by hand on the path of the `stp` paper: 1 Mbit/s, 0.53 s, frames of 1048 bytes that last 8.384 ms.
 
+mod polls;
+
 use super::*;
 use crate::probe::{NoProbe, Who};
 use crate::tcp::sending::Half;
@@ -48,7 +50,9 @@ impl End {
         let mut end = End(Connection::new(config, Role::Active));
         let (syn, timer) = end.give(0, Input::Open);
         assert_eq!((syn.len(), syn[0].flags, syn[0].syn.mss), (1, Flags::SYN, Some(config.mss)));
-        assert_eq!(timer, Some(if config.arming == Arming::Departure { SYN + RTO } else { RTO }));
+        let (from, wait) =
+            (if config.arming == Arming::Departure { SYN } else { 0 }, config.polls.map_or(RTO, Duration::as_nanos));
+        assert_eq!(timer, Some(from + wait));
         end.give(1000, Input::Write(bytes));
         let mut answer = Segment { ack: 1, window, ..Segment::new(Flags::SYN | Flags::ACK) };
         answer.syn.mss = Some(config.mss);
@@ -354,4 +358,24 @@ mod twin {
             }
         }
     }
+}
+
+/// RFC 9293 §3.8.6.2.1: with nothing outstanding, half of the largest window that the peer has offered may be filled by a short segment;
+/// less waits for the probe. A segment that the peer has taken in part is repeated from there on. Blocks beyond what was sent are
+/// none.
+#[test]
+fn parts_of_segments() {
+    let data = |out: &[Segment]| {
+        out.iter().filter(|segment| segment.len > 0).map(|segment| (segment.seq, segment.len)).collect::<Vec<_>>()
+    };
+    let (mut end, out, _) = End::sending(config(), 100_000, 600);
+    assert_eq!(data(&out), [(nth(0), 600)]);
+    let (out, timer) = end.ack(1_540_000_000, nth(0) + 600, &[], 299);
+    assert_eq!((out, timer), (vec![], Some(1_540_000_000 + RTO)));
+    // Another ACK does not put the probe off.
+    assert_eq!(end.ack(1_600_000_000, nth(0) + 600, &[], 299).1, timer);
+    assert_eq!(data(&end.poll(1_540_000_000 + RTO).0), [(nth(0) + 600, 299)]);
+    let (mut end, _, _) = End::sending(config(), 2000, WIDE);
+    assert_eq!(end.ack(1_540_000_000, nth(0) + 400, &[(nth(3), nth(4))], WIDE).0, []);
+    assert_eq!(data(&end.poll(1_000_000_000 + FRAME + RTO).0), [(nth(0) + 400, 600)]);
 }

@@ -31,3 +31,20 @@ impl MinRtt {
         self.spans.into_iter().flatten().min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spans begin at 0 s, 15 s and 31 s: the minimum of the first is forgotten with the second.
+    #[test]
+    fn a_minimum_lasts_two_spans() {
+        let mut min = MinRtt::new();
+        let seen =
+            [(1, 500), (14, 700), (15, 600), (29, 650), (31, 640), (45, 620), (46, 900), (61, 800)].map(|(at, rtt)| {
+                min.on_sample(Time::ZERO + Duration::from_secs(at), Duration::from_millis(rtt));
+                min.get().map(|min| min.as_nanos() / 1_000_000)
+            });
+        assert_eq!(seen, [500, 500, 500, 500, 600, 600, 620, 800].map(Some));
+    }
+}

@@ -1,0 +1,105 @@
+//! Polls in place of timers, on the same path: one every 100 ms.
+
+use super::*;
+use crate::stp::polls::Polls;
+use crate::wire::tcp::segment::Timestamps;
+
+const INTERVAL: Duration = Duration::from_millis(100);
+const MS: u64 = 1_000_000;
+
+fn polling() -> StpConfig {
+    StpConfig { polls: Some(INTERVAL), window: Some(Bytes::new(5000)), ..config() }
+}
+
+/// The sequence numbers of data, and those of polls with their numbers.
+fn told(out: &[Segment]) -> (Vec<u64>, Vec<(u64, u32)>) {
+    let data = out.iter().filter(|segment| segment.len > 0).map(|segment| segment.seq);
+    let polls = out.iter().filter(|segment| segment.len == 0 && segment.flags.has(Flags::PSH));
+    (data.collect(), polls.map(|poll| (poll.seq, poll.timestamps.expect("a number").value)).collect())
+}
+
+fn answer(end: &mut End, nanos: u64, poll: u32, ack: u64, blocks: &[(u64, u64)]) -> (Vec<u64>, Option<u64>) {
+    let mut segment = Segment { seq: 1, ack, window: 5000, ..Segment::new(Flags::ACK) };
+    segment.timestamps = Some(Timestamps { value: 0, echo: poll });
+    blocks.iter().for_each(|&(start, end)| _ = segment.sack.push(ack, start, end));
+    let (out, timer) = end.give(nanos, Input::Segment(segment));
+    (told(&out).0, timer)
+}
+
+/// The window is longer by an interval.
+#[test]
+fn a_poll_tells_what_was_lost_before_it() {
+    // 1 Mbit/s in 630 ms: 75.1 frames.
+    assert_eq!(StpConfig { polls: Some(INTERVAL), ..config() }.window(1000), 75_000);
+    let (mut end, out, timer) = End::sending(polling(), 7000, 5000);
+    assert_eq!(told(&out), ((0..5).map(nth).collect(), vec![]));
+    let start = 1_000_000_000;
+    // An interval after the first frame has left; in the receiver's window, which is full.
+    let first = start + FRAME + 100 * MS;
+    assert_eq!(timer, Some(first));
+    assert_eq!(told(&end.poll(first).0), (vec![], vec![(nth(5) - 1, 1)]));
+    assert_eq!(told(&end.poll(first + 100 * MS).0), (vec![], vec![(nth(5) - 1, 2)]));
+    // All that the first poll shows as missing goes again, also what was reported by half, and then what the window allows.
+    let sacked = [(nth(2), nth(3)), (nth(4), nth(4) + 500)];
+    let (data, timer) = answer(&mut end, start + 540 * MS, 1, nth(1), &sacked);
+    assert_eq!((data, timer), (vec![nth(1), nth(3), nth(4), nth(5)], Some(start + 640 * MS)));
+    // The second poll went before the repetitions, and so did the third, which was due when the answer came: their answers say
+    // nothing of them. Nor does a number that was not asked.
+    assert_eq!(answer(&mut end, start + 630 * MS, 2, nth(1), &sacked).0, []);
+    assert_eq!(told(&end.poll(start + 640 * MS).0).1, [(nth(6) - 1, 4)]);
+    assert_eq!(answer(&mut end, start + 650 * MS, 3, nth(1), &sacked).0, []);
+    assert_eq!(answer(&mut end, start + 660 * MS, 9, nth(1), &sacked).0, []);
+    assert_eq!(answer(&mut end, start + 1180 * MS, 4, nth(1), &sacked).0, [nth(1), nth(3), nth(4), nth(5)]);
+    // Without anything outstanding there are no polls. The FIN has a timer.
+    assert_eq!(answer(&mut end, start + 1800 * MS, 3, nth(6), &[]).0, [nth(6)]);
+    assert_eq!(answer(&mut end, start + 2400 * MS, 3, nth(7), &[]), (vec![], None));
+    let (out, timer) = end.give(start + 3000 * MS, Input::Close);
+    assert!(out.iter().any(|segment| segment.flags.has(Flags::FIN)));
+    let departure = start + 3000 * MS + BARE;
+    assert!(timer == Some(departure + 100 * MS), "a poll comes first: {timer:?}");
+    let again = (0..6).filter_map(|n| {
+        let (out, _) = end.poll(departure + 100 * (n + 1) * MS);
+        out.iter().any(|segment| segment.flags.has(Flags::FIN)).then_some(n)
+    });
+    assert_eq!(again.collect::<Vec<_>>(), [5], "after 550 ms");
+}
+
+/// A peer that is silent for as long as seven timeouts is given up.
+#[test]
+fn a_silent_peer_is_given_up() {
+    // A SYN has a timer.
+    let mut end = End(Connection::new(polling(), Role::Active));
+    end.give(0, Input::Open);
+    let again = (1..=6).map(|n| end.poll(SYN + 100 * n * MS).0.len());
+    assert_eq!(again.collect::<Vec<_>>(), [0, 0, 0, 0, 0, 1]);
+    let (mut end, _, mut timer) = End::sending(polling(), 5000, 5000);
+    let (mut polls, mut last) = (0, 0);
+    while let Some(at) = timer {
+        let (out, next) = end.poll(at);
+        polls += told(&out).1.len() as u64;
+        (timer, last) = (next, at);
+    }
+    // From the departure of the first frame: 38 intervals of 100 ms, and the next one is over 3850 ms.
+    assert_eq!((end.0.state(), polls, last), (State::Closed, 38, 1_000_000_000 + FRAME + 3900 * MS));
+}
+
+/// Intervals follow the line: a window that takes longer than one to leave has polls between its frames. Few of those that nobody
+/// answers are remembered.
+#[test]
+fn polls_leave_with_the_data() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut polls = Polls::new(INTERVAL);
+    let due = [10, 109, 110, 200, 215].map(|ms| {
+        polls.watch(at(ms));
+        (core::mem::take(&mut polls.due), polls.deadline().map(|at| at.as_nanos() / MS))
+    });
+    assert_eq!(
+        due,
+        [(false, 110), (false, 110), (true, 210), (false, 210), (true, 315)].map(|(due, at)| (due, Some(at)))
+    );
+    (0..1026).for_each(|n| polls.send(10 * n));
+    for (echo, lost_before) in [(1, 0), (2, 0), (3, 20), (1000, 9990), (999, 9990), (1026, 10_250)] {
+        polls.on_ack(at(300), Some(echo), false);
+        assert_eq!(polls.lost_before, lost_before, "{echo}");
+    }
+}

@@ -220,3 +220,98 @@ impl Blocks {
         Some((block, block.fate()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slacp::config::Repairs;
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + Duration::from_micros(micros)
+    }
+
+    /// Blocks of twenty, at most 100 ms old. A full one gets four repair frames as long as nothing is known (`losses`).
+    fn blocks(repairs: Repairs) -> Blocks {
+        let interval = Duration::from_millis(100);
+        Blocks::new(Fec { block: 20, interval, max_overhead: 0.5, repairs, worth: Fec::WORTH })
+    }
+
+    fn fill(blocks: &mut Blocks, block: u64) {
+        (20 * block..20 * block + 20).for_each(|seq| assert_eq!(blocks.add(at(0), seq, 100).0, block));
+    }
+
+    /// Sends all repair frames of the first block that has some: how many there were.
+    fn repair(blocks: &mut Blocks) -> u8 {
+        (1..).find(|_| blocks.next_repair().expect("it has some").2.is_some()).expect("the last one seals")
+    }
+
+    #[test]
+    fn a_block_needs_its_packets_until_its_last_repair() {
+        let mut blocks = blocks(Repairs::Spare);
+        fill(&mut blocks, 0);
+        assert!(blocks.add(at(0), 20, 100).1.is_none() && blocks.may_repair(0) && blocks.may_repair(1));
+        assert_eq!(blocks.needed_from(), Some(0));
+        assert_eq!((repair(&mut blocks), blocks.needed_from()), (4, Some(20)));
+        assert!(blocks.may_repair(0), "what was sent may arrive");
+    }
+
+    #[test]
+    fn blocks_end_by_their_age() {
+        for (repairs, idle) in
+            [(Repairs::Spare, 100_000), (Repairs::Prompt, 100_000), (Repairs::Idle, 12_500), (Repairs::Short, 12_500)]
+        {
+            let mut blocks = blocks(repairs);
+            (0..19).for_each(|seq| _ = blocks.add(at(0), seq, 100));
+            assert_eq!([false, true].map(|is_idle| blocks.deadline(is_idle)), [100_000, idle].map(|at_| Some(at(at_))));
+            assert!(blocks.on_time(at(idle - 1), true).is_none() && blocks.deadline(true).is_some());
+            assert!(blocks.on_time(at(idle), true).is_none() && blocks.deadline(true).is_none(), "it has repairs");
+            // Those that were not sent for as long again are too late, unless only a loss ends them.
+            assert!(blocks.expired(at(200_000)).is_none());
+            assert_eq!(blocks.expired(at(200_001)).is_some(), idle == 100_000);
+            assert_eq!(blocks.has_repair(), idle < 100_000);
+        }
+    }
+
+    /// Repairs for an idle line are withdrawn when a packet is lost, or when all have arrived.
+    #[test]
+    fn a_verdict_may_make_repairs_useless() {
+        for lost in [false, true] {
+            let mut blocks = blocks(Repairs::Idle);
+            fill(&mut blocks, 0);
+            assert!((0..18).all(|_| blocks.on_source(0, false).is_none()));
+            assert_eq!(blocks.on_source(0, lost).is_some(), lost);
+            assert_eq!(blocks.on_source(0, false).is_some(), !lost);
+            assert!(!blocks.has_repair() && !blocks.may_repair(0));
+            assert!(blocks.next_decided().is_some());
+        }
+    }
+
+    /// As many repairs as losses make a block whole. Its losses count for the next ones: twelve blocks without any leave three repairs.
+    #[test]
+    fn the_fate_of_blocks() {
+        for (lost, arrived, fate) in
+            [(0, 0, Fate::Whole), (4, 4, Fate::Whole), (4, 3, Fate::Broken), (1, 0, Fate::Broken)]
+        {
+            let mut blocks = blocks(Repairs::Spare);
+            fill(&mut blocks, 0);
+            repair(&mut blocks);
+            (0..20).for_each(|n| assert!(blocks.on_source(0, n < lost).is_none() && blocks.next_decided().is_none()));
+            for n in 0..4 {
+                assert!(blocks.next_decided().is_none());
+                blocks.on_repair(0, n >= arrived);
+            }
+            assert_eq!(blocks.next_decided().map(|(_, fate)| fate), Some(fate), "{lost} {arrived}");
+        }
+        let mut blocks = blocks(Repairs::Spare);
+        let repairs = (0..300).map(|block| {
+            fill(&mut blocks, block);
+            let repairs = if blocks.has_repair() { repair(&mut blocks) } else { 0 };
+            (0..20).for_each(|_| _ = blocks.on_source(block, false));
+            (0..repairs).for_each(|_| blocks.on_repair(block, false));
+            assert!(blocks.next_decided().is_some());
+            repairs
+        });
+        let repairs: Vec<u8> = repairs.collect();
+        assert_eq!((repairs[0], repairs[299]), (4, 0), "{repairs:?}");
+    }
+}

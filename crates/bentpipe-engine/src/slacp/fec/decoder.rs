@@ -105,6 +105,18 @@ mod tests {
         assert_eq!([999, 1000].map(|seq| decoder.needs(seq)), [false, true]);
     }
 
+    /// A block has one length. 64 of them may be incomplete; those of which all packets are done make room.
+    #[test]
+    fn incomplete_blocks_are_bounded() {
+        let mut decoder = Decoder::new(Duration::ZERO);
+        for block in 0..64 {
+            assert!(decoder.takes(10 * block, 10, 0));
+            decoder.on_repair(10 * block, 10, 0);
+        }
+        assert_eq!([10, 9, 11].map(|count| decoder.takes(0, count, 0)), [true, false, false]);
+        assert_eq!([0, 9, 10].map(|next| decoder.takes(640, 10, next)), [false, false, true]);
+    }
+
     #[test]
     fn any_frames_of_a_block_are_enough() {
         let mut decoder = Decoder::new(Duration::ZERO);

@@ -114,6 +114,30 @@ mod tests {
         assert_eq!(losses(&[(4, 100), (0, 900)]).repairs(20, 0.5), 0);
     }
 
+    /// A short block fades the sums by its own length. Seven losses of twenty frames are more than thirteen and half as many repairs can
+    /// make good, six are not.
+    #[test]
+    fn sums_fade_with_each_frame() {
+        let after = |lost, count| {
+            let mut losses = Losses::new(20, Fec::WORTH);
+            losses.on_block(lost, count, 0.5);
+            (losses.frames, losses.lost)
+        };
+        let faded = |frames: f64| 1.0 - frames / 2560.0;
+        assert_eq!(after(0, 10), (40.0 * faded(10.0) + 10.0, 2.0 * faded(10.0)));
+        assert_eq!(after(6, 20), (40.0 * faded(20.0) + 20.0, 2.0 * faded(20.0) + 6.0));
+        assert_eq!(after(7, 20), (40.0, 2.0));
+    }
+
+    /// A fifth of all frames is lost, of repairs too: for twenty frames five losses are expected, and by the Poisson distribution 11 in
+    /// eight of a thousand blocks, 12 in three.
+    #[test]
+    fn repairs_are_lost_as_well() {
+        let mut losses = losses(&[]);
+        (0..2000).for_each(|_| losses.on_block(4, 20, 1.0));
+        assert_eq!(losses.repairs(20, 1.0), 11);
+    }
+
     /// Blocks of any size, half of them short, lose each frame with the same probability. The share of restored blocks
     /// is that of [`Fec::WORTH`], with no more repair frames than needed.
     #[test]

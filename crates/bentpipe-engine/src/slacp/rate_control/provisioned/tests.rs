@@ -251,3 +251,98 @@ fn long_frames_on_a_slow_line_are_not_a_queue() {
         assert_eq!(control.on_report(Time::ZERO + Duration::from_millis(600 * n), sample), None, "report {n}");
     }
 }
+
+/// A control at 10 Mbit/s, which is judged once per second. The round trip is 600 ms without a queue, so 75 ms are ignored.
+struct Judged(super::Provisioned);
+
+impl Judged {
+    fn new() -> Self {
+        let rate = Rate::from_bits_per_second(10_000_000).expect("not zero");
+        Judged(super::Provisioned::new(rate, Duration::from_millis(500)))
+    }
+
+    /// What arrived and what was lost, kilobytes, and the least queue in milliseconds, in all and at the end: the rate then, kbit/s.
+    fn judge(&mut self, (arrived, lost, queue, late): (u64, u64, u64, u64)) -> u64 {
+        let base = Duration::from_millis(600);
+        let min_rtt = |queue| Some(base + Duration::from_millis(queue));
+        let sum =
+            super::Sum { arrived: 1000 * arrived, lost: 1000 * lost, min_rtt: min_rtt(queue), late_rtt: min_rtt(late) };
+        self.0.judge(sum, 1000 * (arrived + lost), Duration::from_secs(1), base);
+        self.0.rate().bits_per_second() / 1000
+    }
+}
+
+/// A queue is one if it is there twice; the rate is then 95 % of what came through, less for a long queue. It stays until a judgement
+/// without a queue, and after the next one it is a quarter higher. If that much comes through, it is tripled.
+#[test]
+fn judgements_by_hand() {
+    /// What is seen, and the rate that follows.
+    type Judgement = ((u64, u64, u64, u64), u64);
+    let q = |arrived, queue| (arrived, 0, queue, queue);
+    let down: [Judgement; 2] = [(q(1000, 76), 10_000), (q(1000, 76), 7600)];
+    // The line carries what is sent, and loses a twentieth.
+    let probe: [Judgement; 2] = [((950, 50, 0, 0), 7600), ((950, 50, 0, 0), 9500)];
+    let lossy: [Judgement; 3] = [((1000, 250, 0, 0), 10_000); 3];
+    let trial: [Judgement; 2] = [((1000, 250, 0, 0), 8000), ((800, 200, 0, 0), 8000)];
+    let cases: [Vec<Judgement>; 20] = [
+        vec![(q(1000, 75), 10_000), (q(1000, 75), 10_000), (q(1000, 75), 10_000)],
+        vec![(q(1000, 76), 10_000), (q(1000, 0), 10_000), (q(1000, 76), 10_000)],
+        vec![(q(1000, 150), 10_000), (q(1000, 150), 7600)],
+        vec![(q(1000, 151), 10_000), (q(1000, 151), 6000), (q(750, 0), 9500)],
+        vec![(q(1000, 601), 10_000), (q(1000, 601), 4000), (q(500, 0), 9500)],
+        // A sender that used less than 70 % does not know what the line carries.
+        vec![(q(300, 76), 10_000), (q(300, 76), 2280), (q(285, 0), 2850)],
+        // Nothing comes down to more.
+        [&down[..], &[(q(1250, 76), 7600), (q(1250, 76), 7600)]].concat(),
+        // 90 % of the raised rate, less the losses from before, have to come through.
+        [&down[..], &probe, &[((1020, 54, 0, 0), 10_000)]].concat(),
+        [&down[..], &probe, &[((1010, 54, 0, 0), 7600)]].concat(),
+        [&down[..], &probe, &[((1045, 142, 0, 0), 10_000)]].concat(),
+        [&down[..], &probe, &[((1045, 200, 0, 0), 8360)]].concat(),
+        // While it rises, a queue at the end of a judgement is enough.
+        [&down[..], &probe, &[(q(1100, 76), 8360)]].concat(),
+        [&down[..], &probe, &[((1100, 0, 0, 76), 8360)]].concat(),
+        // Who does not use the rate learns nothing from a rise.
+        [&down[..], &[(q(100, 0), 7600), (q(100, 0), 9500), (q(100, 0), 10_000)]].concat(),
+        // Losses: a trial with what came through, which is judged once it has taken effect.
+        [
+            &lossy[..],
+            &trial,
+            &[((800, 200, 0, 0), 10_000)],
+            &[((1000, 250, 0, 0), 10_000); 49],
+            &[((1000, 250, 0, 0), 8000)],
+        ]
+        .concat(),
+        [&lossy[..], &trial, &[((950, 50, 0, 0), 8000), ((950, 50, 0, 0), 10_000)]].concat(),
+        [&lossy[..], &trial, &[((10, 0, 0, 0), 10_000)]].concat(),
+        vec![((699, 175, 0, 0), 10_000); 9],
+        [&[((700, 175, 0, 0), 10_000); 3][..], &[((700, 175, 0, 0), 5600)]].concat(),
+        vec![((1125, 124, 0, 0), 10_000); 9],
+    ];
+    for (n, case) in cases.iter().enumerate() {
+        let mut judged = Judged::new();
+        let rates: Vec<u64> = case.iter().map(|&(seen, _)| judged.judge(seen)).collect();
+        assert_eq!(rates, case.iter().map(|&(_, rate)| rate).collect::<Vec<_>>(), "case {n}");
+    }
+}
+
+/// 1.25 round trips of 600 ms, 500 ms of patience and 100 ms at 10 Mbit/s, and a frame. After a restart, reports of what was sent before
+/// the next one say nothing.
+#[test]
+fn what_is_in_flight_and_what_a_restart_forgets() {
+    let mut control = Judged::new().0;
+    let begins = |control: &mut super::Provisioned, newest, next| {
+        let rtt = Some(Duration::from_millis(600));
+        control.on_report(Time::ZERO, super::RateSample { arrived: 0, lost: 0, rtt, newest, next, in_flight: 0 });
+        control.since.is_some()
+    };
+    assert_eq!(control.max_in_flight(), u64::MAX);
+    assert!(begins(&mut control, 10, 40));
+    assert_eq!(control.max_in_flight(), 1_687_500 + 1500);
+    control.restart();
+    assert_eq!(
+        [(11, 41), (40, 60), (41, 61)].map(|(newest, next)| begins(&mut control, newest, next)),
+        [false, false, true]
+    );
+    assert_eq!(control.max_in_flight(), 1_687_500 + 1500);
+}

@@ -87,3 +87,43 @@ impl Incoming {
         self.order.skip_to(floor, heard)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slacp::config::{Fec, Repairs};
+
+    const FEC: Fec =
+        Fec { block: 20, worth: 0.0, interval: Duration::from_millis(100), max_overhead: 1.0, repairs: Repairs::Spare };
+
+    /// A thousand impossible frames in a row, not some in the course of time.
+    #[test]
+    fn a_valid_frame_ends_the_doubt() {
+        let mut incoming = Incoming::new(&ChannelConfig::reliable(), 100, Duration::ZERO, false);
+        for _ in 0..2 {
+            assert!((0..999).all(|_| !incoming.allows(1) && !incoming.is_stuck()));
+            assert!(incoming.allows(0));
+        }
+        assert!((0..999).all(|_| !incoming.allows(1)) && !incoming.is_stuck());
+        assert!(!incoming.allows(1) && incoming.is_stuck());
+    }
+
+    /// A repair frame of packets that are done is no loss, though it is useless; one of packets beyond the window is refused.
+    #[test]
+    fn repairs_of_the_window_are_taken() {
+        let config = ChannelConfig { fec: Some(FEC), ..ChannelConfig::reliable() };
+        let mut incoming = Incoming::new(&config, 100, Duration::ZERO, false);
+        for seq in 0..10 {
+            assert_eq!(incoming.on_data(Time::ZERO, seq, 0, 100).0, Taken::Passes);
+            incoming.order.passed(seq);
+        }
+        // The window ends before 110. 64 incomplete blocks leave no room for more.
+        for (first, count, taken) in [(0, 10, true), (0, 11, true), (100, 10, true), (100, 11, false)] {
+            assert_eq!(incoming.takes_repair(first, count), taken, "{first} {count}");
+        }
+        let decoder = incoming.decoder.as_mut().expect("repairs");
+        (0..64).for_each(|n| decoder.on_repair(1000 + 10 * n, 10, 0));
+        assert_eq!([(0, 10), (0, 11)].map(|(first, count)| incoming.takes_repair(first, count)), [true, false]);
+        assert_eq!(incoming.on_repair(0, 10, 0), None);
+    }
+}

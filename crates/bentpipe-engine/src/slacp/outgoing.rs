@@ -442,3 +442,7 @@ impl Outgoing {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "outgoing_tests.rs"]
+mod tests;

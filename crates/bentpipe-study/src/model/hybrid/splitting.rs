@@ -62,7 +62,8 @@ mod tests {
             assert!((queue / split.queue - 1.0).abs() < 1e-9, "{queue} against {}", split.queue);
             let rate = split.window / path.t1();
             let capacity = path.mu() * (1.0 - p);
-            assert!((rate / capacity).min(1.0) - split.per_capacity_less_one < 1e-9, "Eq. 45, 50, 51");
+            let share = (rate / capacity).min(1.0);
+            assert!((share - split.per_capacity_less_one).abs() < 1e-9, "Eq. 45, 50, 51");
         }
     }
 

@@ -112,8 +112,8 @@ impl Reports {
     }
 }
 
-/// Ten packets per round trip at first, 120 kbit/s. The rate is twice the bandwidth until three rounds have not brought a quarter more; then
-/// half of it until 9/8 of a product are in flight, here 67,500 bytes.
+/// Ten packets per round trip at first, 120 kbit/s. The rate is twice the bandwidth until three rounds have not brought a quarter
+/// more; then half of it until 9/8 of a product are in flight, here 67,500 bytes.
 #[test]
 fn rounds_by_hand() {
     let mut reports = Reports::new();

@@ -1,0 +1,142 @@
+use super::*;
+
+fn scenario(links: &str) -> Scenario {
+    let mut text = String::from("name = \"t\"\n[[flows]]\nfrom = \"A\"\nto = \"B\"\ntype = \"udp\"\n");
+    text.push_str("rate = \"1 Mbit/s\"\npacket = \"1000 B\"\n");
+    for (index, line) in links.lines().filter(|line| !line.trim().is_empty()).enumerate() {
+        let [from, to, delay]: [&str; 3] = line.split_whitespace().collect::<Vec<_>>().try_into().expect("three words");
+        text.push_str(&format!("[[links]]\nname = \"{index}\"\nfrom = \"{from}\"\nto = \"{to}\"\n"));
+        text.push_str(&format!("rate = \"1 Mbit/s\"\ndelay = \"{delay} ms\"\n"));
+    }
+    Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn found(links: &str) -> Vec<u32> {
+    let scenario = scenario(links);
+    numbers(&forward_path(&scenario, &scenario.flows[0]).expect("reachable"))
+}
+
+fn numbers(path: &[LinkId]) -> Vec<u32> {
+    path.iter().map(|link| link.0).collect()
+}
+
+#[test]
+fn fewest_hops_then_least_delay_then_order() {
+    assert_eq!(found("A C 1\nC B 1\nA B 500"), [2], "one hop beats two");
+    assert_eq!(found("A C 5\nC B 5\nA D 1\nD B 8"), [2, 3], "9 ms beat 10 ms");
+    assert_eq!(found("A C 5\nC B 5\nA D 5\nD B 5"), [0, 1], "the first of equals");
+    assert_eq!(found("A B 5\nA B 4"), [1]);
+}
+
+/// The distance of each node to `to` by Bellman and Ford.
+fn literal(scenario: &Scenario, to: NodeId) -> Vec<Option<Distance>> {
+    let mut distance = vec![None; scenario.nodes.len()];
+    distance[to.index()] = Some((0, 0));
+    for _ in &scenario.nodes {
+        for link in &scenario.links {
+            let (candidate, known) = (through(link, &distance), &mut distance[link.from.index()]);
+            if candidate.is_some() && (known.is_none() || candidate < *known) {
+                *known = candidate;
+            }
+        }
+    }
+    distance
+}
+
+/// Networks drawn at random, with some nodes that no links join.
+#[test]
+fn distances_are_the_literal_ones() {
+    let mut state = 1_u32;
+    let mut draw = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) % below
+    };
+    let mut reached = [0; 2];
+    for _ in 0..200 {
+        let count = 3 + draw(6);
+        let mut links = "A B 1\n".to_owned();
+        for _ in 0..draw(14) {
+            let (from, to, delay) = (draw(count), draw(count), 1 + draw(3));
+            if from != to {
+                links += &format!("n{from} n{to} {delay}\n");
+            }
+        }
+        let scenario = scenario(&links);
+        let nodes = || (0..scenario.nodes.len()).map(NodeId::from);
+        for to in nodes() {
+            let all = literal(&scenario, to);
+            for from in nodes() {
+                let found = distances(&scenario, from, to);
+                assert_eq!(found[from.index()], all[from.index()], "{links}");
+                let sum = |path: Path| path.iter().map(|&link| scenario[link].config.delay.as_nanos()).sum::<u64>();
+                let way = path(&scenario, from, to).ok().map(|path| (path.len(), sum(path)));
+                assert_eq!(way, all[from.index()], "{links}");
+                reached[usize::from(way.is_some())] += 1;
+            }
+        }
+    }
+    assert!(reached.iter().all(|&count| count > 1000), "{reached:?}");
+}
+
+#[test]
+fn links_lead_one_way() {
+    let scenario = scenario("A B 5");
+    let error = return_path(&scenario, &scenario.flows[0]).expect_err("no way back");
+    assert_eq!(error, Unreachable { from: "B".into(), to: "A".into() });
+}
+
+#[test]
+fn facts_by_hand() {
+    let text = "
+        name = \"t\"
+        [[links]]
+        name = \"access\"
+        between = [\"A\", \"R\"]
+        rate = \"10 Mbit/s\"
+        delay = \"10 ms\"
+        [[links]]
+        name = \"sat\"
+        between = [\"R\", \"B\"]
+        rate = \"2 Mbit/s\"
+        delay = \"255 ms\"
+        queue = \"49 packets\"
+        [[flows]]
+        from = \"A\"
+        to = \"B\"
+        bytes = \"1 MB\"";
+    let scenario = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let (there, back) = flow_paths(&scenario, &scenario.flows[0]).expect("reachable");
+    assert_eq!((numbers(&there), numbers(&back)), (vec![0, 2], vec![3, 1]));
+    let there = facts(&scenario, &there, 1000);
+    assert_eq!(there.delay, Duration::from_millis(265));
+    assert_eq!(there.bottleneck, Rate::from_bits_per_second(2_000_000));
+    // 49 packets of 4 ms.
+    assert_eq!(there.queue, Some(Duration::from_millis(196)));
+    // 2 Mbit/s * 530 ms / 8.
+    assert_eq!(bandwidth_delay_product(&there, &facts(&scenario, &back, 1000)), Some(Bytes::new(132_500)));
+}
+
+#[test]
+fn mean_rates_by_hand() {
+    let with = |more: &str| {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"l\"\nfrom = \"A\"\nto = \"B\"\nrate = \"20 Mbit/s\"\ndelay = \"1 ms\"\n{more}"
+        );
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let mean = mean_rate(&scenario.links[0].config).map(Rate::bits_per_second);
+        let facts = mean_facts(&scenario, &[LinkId(0)], 1000);
+        assert_eq!(facts.bottleneck.map(Rate::bits_per_second), mean);
+        (mean, rate_range(&scenario.links[0].config))
+    };
+    assert_eq!(with(""), (Some(20_000_000), None));
+    let phases = "rate = [\"40 Mbit/s\", \"60 Mbit/s\"]";
+    assert_eq!(with(&format!("phases = {{ length = \"10 s\", {phases} }}")), (Some(50_000_000), None));
+    // A tenth of the time is lost.
+    let outage = "length = \"10 s\", outage = \"1 s\"";
+    assert_eq!(with(&format!("phases = {{ {outage}, {phases} }}")), (Some(45_000_000), None));
+    assert_eq!(with(&format!("phases = {{ {outage} }}")), (Some(18_000_000), None));
+    let schedule = "schedule = [{ at = \"1 s\", rate = \"5 Mbit/s\" }]\n";
+    assert_eq!(with(schedule), (Some(20_000_000), Some([5_000_000, 20_000_000])));
+    // A second at 20 Mbit/s, three at 5.
+    assert_eq!(with(&format!("{schedule}schedule_period = \"4 s\"")), (Some(8_750_000), None));
+}

@@ -3,12 +3,15 @@
 
 mod files;
 
+use std::sync::{Mutex, PoisonError};
+
 use bentpipe_engine::slacp::DATA_HEADER;
 use bentpipe_engine::units::Duration;
 use bentpipe_engine::{gateway, wire};
 use bentpipe_io::note;
 use bentpipe_sim::recommend::{
-    Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, System, Verdict, equipped, recommend,
+    Candidate, Dimension, Flip, Gain, Options, RecommendError, Recommendation, Stage, System, Verdict, equipped,
+    recommend,
 };
 use bentpipe_study::limit::flow_limit;
 use bentpipe_study::report::write_whole;
@@ -114,12 +117,17 @@ fn long_enough(scenario: &Scenario) -> Result<(), Failure> {
 /// Compares the systems, with a progress bar, until Ctrl-C.
 pub(super) fn search(scenario: &Scenario, options: &Options) -> Result<Recommendation, RecommendError> {
     let bar = progress::steps_to_be_counted(progress::ESTIMATED);
+    bar.set_message("runs");
     interrupt::heed();
-    let found = recommend(scenario, options, &|what, done, of| {
-        if bar.message() != what {
-            // How many points a search needs is not known.
-            bar.set_style(progress::bar(if what == "runs" { progress::ESTIMATED } else { progress::PLAIN }));
-            bar.set_message(what.to_owned());
+    let shown = Mutex::new(Stage::Choice);
+    let found = recommend(scenario, options, &|stage, done, of| {
+        let before = std::mem::replace(&mut *shown.lock().unwrap_or_else(PoisonError::into_inner), stage);
+        if let Stage::Changes { search, of } = stage
+            && before != stage
+        {
+            // An estimate for one of several paths would be taken for that of all.
+            bar.set_style(progress::bar(progress::PLAIN));
+            bar.set_message(format!("runs, where it changes: search {search} of {of}"));
         }
         progress::advance(&bar, done as u64, of as u64);
     });
@@ -320,7 +328,8 @@ fn flip(flip: &Flip) -> String {
         Dimension::Delay => "one-way delay of the satellite link",
     };
     let side = if flip.there > flip.here { "above" } else { "below" };
-    format!("  {what}: {side} {} (not yet at {}) {}", show(flip.there), show(flip.here), flip.system)
+    let system = flip.system.map_or("no system finishes most transfers".to_owned(), |system| system.to_string());
+    format!("  {what}: {side} {} (not yet at {}) {system}", show(flip.there), show(flip.here))
 }
 
 /// Two significant digits.

@@ -13,7 +13,7 @@ use bentpipe_study::limit::flow_limit;
 use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
 use serde::Serialize;
 
-use super::{Ground, Options, Progress, RunError, System, candidates, verdict};
+use super::{Ground, Options, Progress, RunError, Stage, System, candidates, verdict};
 
 /// The varied dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -27,7 +27,7 @@ pub enum Dimension {
     Delay,
 }
 
-/// Another system becomes the choice between `here` and `there`.
+/// Another system becomes the choice between `here` and `there`, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Flip {
     /// The varied dimension.
@@ -36,8 +36,8 @@ pub struct Flip {
     pub here: f64,
     /// The first value at which it does not.
     pub there: f64,
-    /// The choice at `there`.
-    pub system: System,
+    /// The choice at `there`; `None` if most transfers do not finish with any system.
+    pub system: Option<System>,
 }
 
 /// Ratio of successive values.
@@ -116,12 +116,12 @@ pub(super) fn search(
     let searches: Vec<_> = Dimension::ALL.into_iter().flat_map(|d| [(d, false), (d, true)]).collect();
     let of = searches.len();
     for (n, (dimension, up)) in searches.into_iter().enumerate() {
-        let step = format!("runs, where it changes: search {} of {of}", n + 1);
+        let stage = Stage::Changes { search: n + 1, of };
         let at = |value: f64| {
             let world = dimension.set(scenario, ground, value);
             let exact = world.random_parts().is_empty();
             confirmed(choice, [options.flip_reps, options.reps], |reps| {
-                let all = candidates(&world, ground, reps, options, &|done, of| progress(&step, done, of))?;
+                let all = candidates(&world, ground, reps, options, &|done, of| progress(stage, done, of))?;
                 Ok(verdict::choose(&all, options.margin, exact).map(|verdict| verdict.system))
             })
         };
@@ -137,7 +137,7 @@ fn confirmed(
     decide: impl Fn(u32) -> Result<Option<System>, RunError>,
 ) -> Result<Option<System>, RunError> {
     match decide(few)? {
-        Some(system) if system != choice && few < all => decide(all),
+        decided if decided != Some(choice) && few < all => decide(all),
         decided => Ok(decided),
     }
 }
@@ -167,8 +167,8 @@ fn outwards(
         match at(there)? {
             // The runs at this point were not completed.
             _ if stop() => return Ok(None),
-            Some(system) if system != choice => break (there, system),
-            _ => here = there,
+            Some(system) if system == choice => here = there,
+            other => break (there, other),
         }
     };
     let mut system = system;
@@ -176,8 +176,8 @@ fn outwards(
         let middle = (here * there).sqrt();
         match at(middle)? {
             _ if stop() => break,
-            Some(found) if found != choice => (there, system) = (middle, found),
-            _ => here = middle,
+            Some(found) if found == choice => here = middle,
+            other => (there, system) = (middle, other),
         }
     }
     Ok(Some(Flip { dimension, here, there, system }))
@@ -193,6 +193,16 @@ mod tests {
         let at = |value: f64| Ok(Some(if value < turns { System::Plain } else { System::Link }));
         let choice = if start < turns { System::Plain } else { System::Link };
         outwards(Dimension::Loss, start, up, choice, || false, at).expect("nothing runs")
+    }
+
+    /// Where no transfer finishes, the choice does not hold.
+    #[test]
+    fn no_system_is_a_change_too() {
+        let decide = |value: f64| Ok((value < 0.02).then_some(System::Plain));
+        let at = |value: f64| confirmed(System::Plain, [6, 20], |_| decide(value));
+        let flip = outwards(Dimension::Loss, 0.001, true, System::Plain, || false, at).expect("nothing runs");
+        let flip = flip.expect("it changes");
+        assert!(flip.system.is_none() && flip.here < 0.02 && (0.02..0.025).contains(&flip.there), "{flip:?}");
     }
 
     /// A choice among incomplete runs proves nothing.
@@ -226,7 +236,7 @@ mod tests {
             let flip = found(start, up, 0.02).expect("it turns");
             let (low, high) = (flip.here.min(flip.there), flip.here.max(flip.there));
             assert!(low < 0.02 && 0.02 <= high && high / low <= CLOSE, "{flip:?}");
-            assert_eq!(flip.system, if up { System::Link } else { System::Plain });
+            assert_eq!(flip.system, Some(if up { System::Link } else { System::Plain }));
         }
         assert_eq!(found(0.001, false, 0.02), None, "downwards it stays");
         assert_eq!(found(0.0, false, 0.02), None, "there is no less than nothing");

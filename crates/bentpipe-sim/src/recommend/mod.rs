@@ -123,8 +123,22 @@ pub enum RecommendError {
     Run(#[from] RunError),
 }
 
-/// Receives the number of completed steps and their total.
-pub type Progress<'a> = &'a (dyn Fn(&str, usize, usize) + Sync);
+/// What is being run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The systems on the path.
+    Choice,
+    /// The systems on changed paths. How many paths a search needs is not known.
+    Changes {
+        /// The number of this search.
+        search: usize,
+        /// The number of searches.
+        of: usize,
+    },
+}
+
+/// Receives the number of completed runs and their total, at this stage on one path.
+pub type Progress<'a> = &'a (dyn Fn(Stage, usize, usize) + Sync);
 
 /// Recommends a system for the first TCP transfer of a scenario that describes the bare path.
 ///
@@ -139,7 +153,8 @@ pub fn recommend(
     let ground = Ground::of(scenario)?;
     let spec = &scenario[ground.flow];
     let Some(Workload::Bulk(bytes)) = spec.kind.workload() else { return Err(Unfit::NoTransfer.into()) };
-    let candidates = candidates(scenario, &ground, options.reps, options, &|done, of| progress("runs", done, of))?;
+    let candidates =
+        candidates(scenario, &ground, options.reps, options, &|done, of| progress(Stage::Choice, done, of))?;
     let deterministic = scenario.random_parts().is_empty();
     let verdict = verdict::choose(&candidates, options.margin, deterministic);
     let (mut flips, mut searched) = (Vec::new(), false);

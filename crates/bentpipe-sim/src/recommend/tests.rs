@@ -64,13 +64,13 @@ fn the_search_for_changes_tells_its_runs() {
     static STOPPED: AtomicBool = AtomicBool::new(false);
     let options = Options { flip_reps: 2, stop: || STOPPED.load(Ordering::Relaxed), ..options(2) };
     let told = Mutex::new(Vec::new());
-    let progress = |what: &str, done: usize, of: usize| {
-        STOPPED.store(what.contains("where it changes"), Ordering::Relaxed);
-        told.lock().expect("no panic").push(format!("{done} of {of} {what}"));
+    let progress = |stage: Stage, done: usize, of: usize| {
+        STOPPED.store(stage != Stage::Choice, Ordering::Relaxed);
+        told.lock().expect("no panic").push((stage, done, of));
     };
     let found = recommend(&scenario(""), &options, &progress).expect("a bare path with a transfer");
     let told = told.into_inner().expect("no panic");
-    assert!(told.contains(&"1 of 10 runs, where it changes: search 2 of 6".to_owned()), "{told:?}");
+    assert!(told.contains(&(Stage::Changes { search: 2, of: 6 }, 1, 10)), "{told:?}");
     assert!(found.interrupted && !found.searched && found.flips.is_empty(), "{found:?}");
 }
 

@@ -3,6 +3,7 @@
 mod fit;
 mod lab;
 mod manual;
+pub(crate) mod mistyped;
 mod model;
 pub(crate) mod realtime;
 mod recommend;

@@ -23,8 +23,8 @@ mod source;
 
 use std::ffi::OsString;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use args::{Arguments, Command};
 use commands::linux;
@@ -40,7 +40,8 @@ pub fn main_with(arguments: Vec<OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
         Err(asked) if asked.kind() == ErrorKind::InvalidUtf8 => return not_text(&arguments).report(),
-        Err(asked) => {
+        Err(mut asked) => {
+            args::mistyped::suggest(&mut asked, &Arguments::command(), &arguments);
             return match asked.print() {
                 // Help that was asked for is output like any other.
                 Err(error) if !asked.use_stderr() => output::unprinted(&error).report(),

@@ -7,7 +7,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
 
 /// The nearest candidate, with at most a third of its letters wrong; a swap counts once, case does not
 /// count.
-fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     all_nearest(word, candidates).first().copied()
 }
 

@@ -6,6 +6,7 @@ use bentpipe_engine::units::{Duration, Rate};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
 use bentpipe_language::gateway::{self, ADVICE};
+use bentpipe_language::quantity::format_rate;
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::Shape;
 
@@ -163,6 +164,11 @@ fn satellite(
     let round_trip = round_trip(item, view, links, problems)?;
     let reordering = gateway::reordering(view, problems)?;
     let shared = gateway::shared(view, problems)?;
+    if let Some(item) = view.get("rate").filter(|_| !shared) {
+        for (told, link) in told.into_iter().zip(links) {
+            too_fast(&item, told, link, problems);
+        }
+    }
     let mtu = gateway::mtu(view, problems)?;
     let of_links = links.iter().filter_map(|link| link.config.mtu).min().map_or(u64::MAX, u64::from);
     let needed = *gateway::MTU.start();
@@ -185,6 +191,17 @@ fn rate(item: &Item<'_>, told: Option<Rate>, link: &LinkSpec, problems: &mut Pro
         problems.add(item.node.span, mistake);
     }
     rate
+}
+
+/// Warns if a box is told to send faster than its link ever does: then the link's queue is always full.
+fn too_fast(item: &Item<'_>, told: Option<Rate>, link: &LinkSpec, problems: &mut Problems) {
+    // How fast a trace or bursts are for a moment says nothing about what a box may send.
+    let best = link.config.at_best().rate.filter(|_| link.config.rate_period().is_none());
+    let Some((told, best)) = told.zip(best).filter(|(told, best)| told > best) else { return };
+    let [told, best] = [told, best].map(format_rate);
+    let message = format!("the box sends at {told}, but `{}` has {best}: its queue overflows", link.name);
+    let help = format!("a rate a little below {best}, or no `rate`, for that of the link");
+    problems.warn(item.node.span, Mistake::new(&item.path, message).help(help));
 }
 
 /// The round-trip time of the empty link: the one given, or the sum of the delays.

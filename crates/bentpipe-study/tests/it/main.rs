@@ -1,6 +1,7 @@
 //! The language of scenarios, from outside.
 
 mod directions;
+mod gateways;
 mod language;
 mod mistakes;
 mod moving;

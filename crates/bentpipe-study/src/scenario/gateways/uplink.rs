@@ -7,7 +7,7 @@ use bentpipe_language::error::Problems;
 use bentpipe_language::gateway::{mtu, uplink};
 use bentpipe_language::reader::{Item, View};
 
-use super::{rate, round_trip};
+use super::{rate, round_trip, too_fast};
 use crate::scenario::grammar::{CONGESTION, ENGINES, KERNELS};
 use crate::scenario::layers;
 use crate::scenario::links::Network;
@@ -26,7 +26,11 @@ pub(super) fn read(
     let over = over(&place, view, network, at, problems)?;
     let links = over.map(|link| &network.links[link.index()]);
     let told = match view.get("rate") {
-        Some(item) => Some(item.rate(problems)?),
+        Some(item) => {
+            let told = Some(item.rate(problems)?);
+            too_fast(&item, told, links[0], problems);
+            told
+        }
         None => None,
     };
     let rate = rate(item, told, links[0], problems)?;

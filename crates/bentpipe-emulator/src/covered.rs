@@ -37,8 +37,16 @@ pub(crate) fn cover(path: &Path, text: &str) -> io::Result<()> {
 /// mount on.
 pub(crate) fn add_hosts(names: &[(String, IpAddr)]) -> io::Result<()> {
     let Ok(path) = fs::canonicalize(HOSTS) else { return Ok(()) };
-    let own = fs::read_to_string(&path)?;
-    cover(&path, &format!("{}{own}", lines(names)))
+    let text = hosts_with(names)?.unwrap_or_default();
+    cover(&path, &text)
+}
+
+/// The text of `hosts` with names added before the machine's own; `None` without such a file.
+pub(crate) fn hosts_with(names: &[(String, IpAddr)]) -> io::Result<Option<String>> {
+    match fs::read_to_string(HOSTS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        own => Ok(Some(format!("{}{}", lines(names), own?))),
+    }
 }
 
 /// The lines for the names that a resolver would look up there.

@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use nix::unistd::AccessFlags;
 
 use super::{EmulateError, Unsupported};
+use crate::covered::hosts_with;
 use crate::network::Network;
 use crate::plan::{Addressing, HostId, PREFIX_V4, PREFIX_V6, Plan};
 use crate::running::Emulator;
@@ -42,6 +43,7 @@ pub struct Host {
 pub struct Lab {
     emulator: Emulator,
     hosts: Vec<Host>,
+    unnamed: Option<io::Error>,
     /// Last field, so that devices are dropped before their namespaces.
     _session: Session,
 }
@@ -85,7 +87,13 @@ impl Lab {
             devices.push(device);
         }
         let emulator = Emulator::new(network, addressing, devices).map_err(EmulateError::system("the emulator"))?;
-        Ok(Lab { emulator, hosts, _session: session })
+        let unnamed = name(&session, &hosts).err();
+        Ok(Lab { emulator, hosts, unnamed, _session: session })
+    }
+
+    /// Why the hosts' names do not resolve in the namespaces, if they do not.
+    pub fn unnamed(&self) -> Option<&io::Error> {
+        self.unnamed.as_ref()
     }
 
     /// The hosts, in the scenario's order.
@@ -121,6 +129,14 @@ fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Res
         routes(DEVICE, config.v6.is_some())?;
         Ok(device)
     })
+}
+
+/// Makes the hosts' names resolve in their namespaces. Only to IPv4 addresses: programs try IPv6 first, which costs a round trip where
+/// a server listens on IPv4 alone.
+fn name(session: &Session, hosts: &[Host]) -> io::Result<()> {
+    let names: Vec<_> = hosts.iter().map(|host| (host.name.clone(), host.v4.into())).collect();
+    let Some(text) = hosts_with(&names)? else { return Ok(()) };
+    hosts.iter().try_for_each(|host| session.hosts(&host.namespace, &text))
 }
 
 /// Configures a host, in the namespace of the calling thread.

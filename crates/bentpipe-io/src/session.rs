@@ -6,9 +6,9 @@
 //!
 //! The instructions in the files are carried out with root's rights, so only root may write to their folder.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,6 +17,9 @@ use nix::fcntl::{Flock, FlockArg};
 /// The folder of the files. A reboot empties it and removes what the files record. (`/run/bentpipe` belongs to the user
 /// of gateways.)
 const FOLDER: &str = "/run/bentpipe-emulator";
+
+/// Has a folder for each namespace, whose files `ip netns exec` mounts over those in `/etc`.
+const OF_NAMESPACES: &str = "/etc/netns";
 
 /// The folder. For root in a user namespace it is another one, because what is created there disappears with the
 /// namespace.
@@ -33,7 +36,7 @@ fn folder() -> PathBuf {
 /// One created item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// A named network namespace.
+    /// A named network namespace, and its file `hosts`.
     Namespace(String),
     /// An nftables table of the family `inet`.
     Table(String),
@@ -65,6 +68,10 @@ impl Made {
         match self {
             Made::Namespace(name) => {
                 let _ = quiet("ip", &["netns", "del", name]);
+                let folder = Path::new(OF_NAMESPACES).join(name);
+                let _ = std::fs::remove_file(folder.join("hosts"));
+                // Folders with files of others stay.
+                let _ = std::fs::remove_dir(&folder).and_then(|()| std::fs::remove_dir(OF_NAMESPACES));
             }
             Made::Table(name) => {
                 let _ = quiet("nft", &["delete", "table", "inet", name]);
@@ -138,6 +145,25 @@ impl Session {
         self.file.write_all(made.line().as_bytes())?;
         self.made.push(made);
         Ok(())
+    }
+
+    /// Sets the text of `/etc/hosts` for programs that `ip netns exec` starts in a namespace, which must be recorded.
+    ///
+    /// # Errors
+    /// Fails with the path if `/etc/netns` cannot be written.
+    pub fn hosts(&self, namespace: &str, text: &str) -> io::Result<()> {
+        // Another run may be removing the folder.
+        let _turn = turn(&self.folder)?;
+        let folder = Path::new(OF_NAMESPACES).join(namespace);
+        let file = folder.join("hosts");
+        // For programs of any user, whatever the umask is.
+        let mode = |path: &Path, mode: u32| std::fs::set_permissions(path, Permissions::from_mode(mode));
+        let written = std::fs::create_dir_all(&folder)
+            .and_then(|()| mode(Path::new(OF_NAMESPACES), 0o755))
+            .and_then(|()| mode(&folder, 0o755))
+            .and_then(|()| std::fs::write(&file, text))
+            .and_then(|()| mode(&file, 0o644));
+        written.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
     }
 
     /// Changes a kernel setting until no run needs the change any more. `path` is relative to `/proc/sys`.
@@ -288,7 +314,6 @@ mod tests {
     /// Otherwise, that user could make root delete namespaces and change kernel settings.
     #[test]
     fn records_of_others_are_not_carried_out() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("bentpipe-shared-{}", std::process::id()));
         drop(Session::begin_in(&folder).expect("a folder of our own"));
         std::fs::create_dir(&folder).expect("it was removed");

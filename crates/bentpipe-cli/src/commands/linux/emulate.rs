@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 use bentpipe_emulator::{Host, Lab, Tap};
 use bentpipe_engine::units::Time;
 use bentpipe_io::child::{self, Ask};
-use bentpipe_io::{Caught, Descendants, Signals};
+use bentpipe_io::{Caught, Descendants, Signals, note};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
@@ -61,6 +61,9 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
         false => output::print_aside,
     };
     announce(args, &scenario, &remake, lab.hosts(), print)?;
+    if let Some(why) = lab.unnamed() {
+        note!("bentpipe: not available: the hosts' names in their namespaces: {why}");
+    }
     let descendants = Descendants::adopt().map_err(Failure::broken)?;
     let mut program = start(args, lab.hosts())?.map(|command| Program::new(command, Some(descendants), Ask::Terminate));
     lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;

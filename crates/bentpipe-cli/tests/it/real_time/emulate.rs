@@ -422,3 +422,17 @@ fn the_commands_exit_code_is_passed_on() {
     let text = String::from_utf8_lossy(&hosts.stdout).into_owned();
     assert!(hosts.status.success() && text == "198.18.0.2 fd62:656e:7470::2\n", "{text}");
 }
+
+#[test]
+fn names_of_hosts_resolve_in_their_namespaces() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link(""));
+    let script = "echo $BENTPIPE_NS_A; ip netns exec $BENTPIPE_NS_A getent ahosts B | awk '{ print $1 }' | uniq";
+    let said = output(&["emulate", &path, "--", "sh", "-c", script]);
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let Some((namespace, addresses)) = text.split_once('\n') else { panic!("{text:?}") };
+    assert_eq!(addresses, "198.18.0.2\n", "{}", String::from_utf8_lossy(&said.stderr));
+    assert!(!std::path::Path::new("/etc/netns").join(namespace).exists(), "the file of names is left");
+}

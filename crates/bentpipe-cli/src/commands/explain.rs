@@ -104,7 +104,12 @@ fn flow_text(names: &str, look: &FlowOutlook) -> String {
         ("path", format!("{} over {}", look.nodes.join(" → "), look.links.join(", "))),
         ("delay", {
             let mean = if look.delay_changes { ", on average" } else { "" };
-            format!("{} ms one way, {} ms round trip{mean}", short(look.one_way_ms), short(look.rtt_ms))
+            let (there, back) = (look.one_way_ms, look.rtt_ms - look.one_way_ms);
+            let ways = match (there - back).abs() < 0.001 {
+                true => format!("{} ms one way", short(there)),
+                false => format!("{} ms there, {} ms back", short(there), short(back)),
+            };
+            format!("{ways}, {} ms round trip{mean}", short(look.rtt_ms))
         }),
     ];
     if let Some((link, rate)) = look.bottleneck.as_ref().zip(look.bottleneck_bit_s) {

@@ -72,6 +72,9 @@ pub struct FlowOutlook {
     pub limit_time_s: Option<f64>,
     /// The maximum payload rate that the links allow, in bits per second.
     pub limit_goodput_bit_s: Option<f64>,
+    /// The same for an endless flow over a line whose rate changes and has a mean. Omitted otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_long_run_bit_s: Option<f64>,
     /// Hints that follow from the numbers.
     pub hints: Vec<String>,
 }
@@ -131,6 +134,10 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
     let passes = data.iter().map(|&link| 1.0 - mean_loss(&scenario[link].config, packet)).product::<f64>();
     let limit = flow_limit(scenario, flow)?.unwrap_or_default();
     let nodes = std::iter::once(start).chain(data.iter().map(|&link| scenario[link].to));
+    let on_path = || data.iter().map(|&link| &scenario[link].config).filter(|link| link.rate_changes());
+    let changes = on_path().next().is_some();
+    // Without a period, the limit for an endless flow uses the best of the rates.
+    let has_mean = changes && on_path().all(|link| link.rate_period().is_some());
     let mut outlook = FlowOutlook {
         name: flow.name.clone(),
         nodes: nodes.map(|node| scenario[node].to_owned()).collect(),
@@ -149,10 +156,11 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
         mean_loss: 1.0 - passes,
         limit_time_s: limit.time.map(Duration::as_secs_f64),
         limit_goodput_bit_s: limit.goodput,
+        limit_long_run_bit_s: limit.long_run.filter(|_| has_mean),
         hints: Vec::new(),
     };
     let sharing = there.bottleneck_link.map_or(0, |link| carried[link.index()] - 1);
-    outlook.hints = hints::of(&outlook, flow, sharing);
+    outlook.hints = hints::of(&outlook, flow, sharing, changes);
     Ok(outlook)
 }
 

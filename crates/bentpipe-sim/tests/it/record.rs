@@ -174,6 +174,30 @@ fn the_mean_rate_of_what_does_not_repeat_is_that_of_the_run() {
     assert_eq!((first, range), (2_000_000, Some([1_000_000, 2_000_000])));
 }
 
+/// A transfer may meet better rates than the mean.
+#[test]
+fn a_limit_above_the_mean_rate_is_explained() {
+    let text = scenario("", "bytes = \"300 kB\"").to_toml().replace("sat/forward", "sat");
+    let look = |more: &[(&str, &str)]| {
+        let sets: Vec<_> = more.iter().map(|(key, value)| (format!("links.sat.{key}"), (*value).to_owned())).collect();
+        let scenario = Scenario::parse(&text, "t.toml", &sets).unwrap_or_else(|errors| panic!("{errors}"));
+        Outlook::new(&scenario).expect("reachable").flows.remove(0)
+    };
+    let hinted = |more: &[(&str, &str)]| {
+        let look = look(more);
+        let hint = look.hints.into_iter().find(|hint| hint.starts_with("the rate changes"));
+        (hint, look.limit_long_run_bit_s.is_some())
+    };
+    assert_eq!(hinted(&[]), (None, false));
+    let best = "the rate changes: the limit is for the best rates that this transfer can meet";
+    let schedule = ("schedule", "[{ at = \"1 s\", rate = \"1 Mbit/s\" }]");
+    assert_eq!(hinted(&[schedule]), (Some(best.to_owned()), false), "what does not repeat has no mean");
+    // 1.5 Mbit/s, 960 B of each 1000.
+    let (hint, has_mean) = hinted(&[schedule, ("schedule_period", "2 s")]);
+    assert_eq!(hint, Some(format!("{best}, and an endless transfer could reach 1.44 Mbit/s")));
+    assert!(has_mean);
+}
+
 #[test]
 fn hints_know_what_ends_slow_start() {
     let hint = |window: &str| {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bentpipe_engine::link::{LinkConfig, Phases, Track};
+use bentpipe_engine::link::{Distribution, LinkConfig, Phases, Track};
 use bentpipe_engine::units::Duration;
 use bentpipe_study::scenario::Scenario;
 
@@ -48,7 +48,23 @@ fn changes(link: &LinkConfig) -> Vec<String> {
         }
         all.push(format!("a phase each {}: {}", span(*length), drawn.join(", ")));
     }
+    all.extend(link.jitter.as_ref().map(|jitter| format!("jitter adds {} to the delay", drawn_from(&jitter.delay))));
     all
+}
+
+/// The range of a drawn time, or its mean if it has no bounds.
+fn drawn_from(times: &Distribution) -> String {
+    let ms = |time: &Duration| format!("{} ms", short(time.as_millis_f64()));
+    match times {
+        Distribution::Fixed(time) => ms(time),
+        Distribution::Uniform(low, high) => format!("{} to {}", ms(low), ms(high)),
+        Distribution::ExponentialClipped { min, max, .. } | Distribution::ExponentialTruncated { min, max, .. } => {
+            format!("{} to {}", ms(min), ms(max))
+        }
+        Distribution::Exponential { mean } | Distribution::Normal { mean, .. } | Distribution::Pareto { mean, .. } => {
+            format!("{} on average", ms(mean))
+        }
+    }
 }
 
 /// The extremes and the mean of a track, and when it starts again.

@@ -8,9 +8,16 @@ use bentpipe_study::scenario::{FlowKind, FlowSpec, TcpFlow, Workload};
 
 use super::FlowOutlook;
 
-/// The sentences; `sharing` is the number of other flows on the bottleneck.
-pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize) -> Vec<String> {
+/// The sentences; `sharing` is the number of other flows on the bottleneck, `changes` whether the rate of a line on the data's path
+/// changes.
+pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize, changes: bool) -> Vec<String> {
     let mut hints = Vec::new();
+    if changes && outlook.limit_time_s.is_some() {
+        let mean = outlook
+            .limit_long_run_bit_s
+            .map_or(String::new(), |bits| format!(", and an endless transfer could reach {:.2} Mbit/s", bits / 1e6));
+        hints.push(format!("the rate changes: the limit is for the best rates that this transfer can meet{mean}"));
+    }
     match &flow.kind {
         FlowKind::Tcp(tcp) if tcp.splits.is_empty() => {
             window(outlook, tcp, &mut hints);

@@ -132,7 +132,8 @@ fn guides<'s>(scenario: &'s Scenario, outlook: Option<&Outlook>, subject: &Subje
         // That of the whole path is no measure for a leg.
         bdp: if subject.is_leg { None } else { look.bdp_packets },
         queue_limit: look.queue.as_ref().map(|queue| queue.packets),
-        goodput_limit: look.limit_goodput_bit_s,
+        // That of the transfer includes its handshake, and the good times of a rate that changes.
+        goodput_limit: look.endless_goodput_bit_s,
         changing: changing(look),
     });
     let link = look.and_then(|look| look.bottleneck.as_deref()).unwrap_or("the first flow's path");
@@ -219,4 +220,28 @@ pub(super) fn replications(scenarios: &[(String, Scenario)], runs: &[Vec<RunResu
 
 fn distributions(title: &str, x: Axis, of: &str, series: Vec<Series>) -> Panel {
     Panel { title: title.into(), x, y: Axis::new(of, "%").between(0.0, 102.0), series, spans: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_sim::{Timers, run_with};
+
+    use super::*;
+
+    /// The limit of a transfer that ends in a good time of the link was taken for that of the mean rate: the curve lay above the line's
+    /// rate.
+    #[test]
+    fn the_limit_over_time_is_the_lines_rate_without_headers() {
+        let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"8 Mbit/s\"\ndelay = \"20 ms\"\n\
+                    schedule = [{ at = \"5 s\", rate = \"2 Mbit/s\" }]\nschedule_period = \"10 s\"\n\
+                    [[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"3 MB\"\n";
+        let scenario = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let mut sequence = Sequence::at_bottleneck(&scenario);
+        run_with(&scenario, 1, &mut sequence, Timers::Lazy, |_| true).expect("it runs");
+        let figure = figure(&scenario, &sequence, Plot::Throughput);
+        let guide = figure.panels[0].series.iter().find(|series| series.mark == Mark::Guide).expect("a limit");
+        let highest = guide.points.iter().map(|point| point.1).fold(0.0, f64::max);
+        // 1460 of 1500 bytes are data. Intervals end between ticks of the clock.
+        assert!((highest - 8.0 * 1460.0 / 1500.0).abs() < 0.01, "{highest} Mbit/s");
+    }
 }

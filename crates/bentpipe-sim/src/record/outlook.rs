@@ -75,6 +75,10 @@ pub struct FlowOutlook {
     /// The same for an endless flow over a line whose rate changes and has a mean. Omitted otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_long_run_bit_s: Option<f64>,
+    /// The same for an endless flow, with the highest rate of a line whose rate has no mean: what is left of the narrowest line without
+    /// headers and losses.
+    #[serde(skip)]
+    pub endless_goodput_bit_s: Option<f64>,
     /// Hints that follow from the numbers.
     pub hints: Vec<String>,
 }
@@ -157,6 +161,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
         limit_time_s: limit.time.map(Duration::as_secs_f64),
         limit_goodput_bit_s: limit.goodput,
         limit_long_run_bit_s: limit.long_run.filter(|_| has_mean),
+        endless_goodput_bit_s: limit.long_run,
         hints: Vec::new(),
     };
     let sharing = there.bottleneck_link.map_or(0, |link| carried[link.index()] - 1);

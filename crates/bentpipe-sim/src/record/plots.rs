@@ -30,7 +30,7 @@ pub struct Guides<'s> {
     pub bdp: Option<f64>,
     /// The limit of the observed link's queue in packets.
     pub queue_limit: Option<f64>,
-    /// The maximum goodput that the links allow, in bit/s.
+    /// The maximum goodput that the links allow an endless flow, in bit/s.
     pub goodput_limit: Option<f64>,
     /// The link that limits the goodput and the seed of the run, if the link's rate changes.
     pub changing: Option<(&'s LinkSpec, u64)>,

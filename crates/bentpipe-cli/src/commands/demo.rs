@@ -64,8 +64,12 @@ struct Json<'a> {
 
 pub(crate) fn demo(args: &Demo) -> std::result::Result<End, Failure> {
     let picture = args.out.join("bentpipe-demo.svg");
-    output::check_folder(&args.out)?;
-    output::check_writable(&picture)?;
+    output::check_folder(&args.out).and_then(|()| output::check_writable(&picture)).map_err(
+        |failure| match failure {
+            Failure::Broken(message) => Failure::Broken(format!("{message}\n  help: `--out DIR` names another folder")),
+            other => other,
+        },
+    )?;
     let print = output::beside(&Inputs::default(), &[Some(&picture)])?;
     let source = shipped::text("transat").expect("it is shipped");
     let base = Scenario::parse(source, "transat.toml", &[]).map_err(Failure::Scenario)?;

@@ -295,8 +295,8 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
             )
         } else {
             format!(
-                "  {fastest} has the smallest median, but these runs do not show that it is faster (95 % confidence), and it \
-                 needs more changes."
+                "  {fastest} has the smallest median, but these runs do not show that it is faster (95 % confidence); more \
+                 runs may (`--reps`). It needs more changes."
             )
         });
     }

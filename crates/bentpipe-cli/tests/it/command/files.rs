@@ -70,7 +70,7 @@ fn what_cannot_be_looked_at_is_not_said_to_be_missing() {
     let error = refused(folder.path(), 2, &["sweep", "geo"]);
     assert!(error.contains("there is no sweep file `geo`") && error.contains("names a scenario"), "{error}");
     let error = refused(folder.path(), 1, &["demo", "--out", "/proc"]);
-    assert!(error.contains("files cannot be written to /proc"), "{error}");
+    assert!(error.contains("files cannot be written to /proc") && error.contains("help: `--out DIR`"), "{error}");
 }
 
 #[cfg(unix)]

@@ -326,6 +326,11 @@ fn scenarios_are_explained() {
     assert!(text.contains("SACK pipe (ns-2)") && text.contains("the first 10 at once"), "{text}");
     let explained = json(&ok(folder.path(), &["explain", "transat", "--json"]));
     assert_eq!(explained["flows"][0]["rtt_ms"], 550.0);
+    let starlink = ok(folder.path(), &["explain", "starlink"]);
+    assert!(starlink.contains("6 ms there, 42.118 ms back, 48.118 ms round trip, on average"), "{starlink}");
+    let jitter = ["--set", "links.sat.jitter={ delay = { uniform = [\"0 ms\", \"20 ms\"] } }"];
+    let jitter = ok(folder.path(), &[&["explain", "geo"][..], &jitter].concat());
+    assert!(jitter.contains("sat/forward  jitter adds 0 ms to 20 ms to the delay"), "{jitter}");
     assert_eq!(json(&ok(folder.path(), &["schema"]))["title"], "bentpipe scenario");
     assert!(ok(folder.path(), &["scenarios"]).contains("request-response"));
     let variants = ok(folder.path(), &["variants", "transat"]);

@@ -175,3 +175,10 @@ def test_udp_has_no_window():
         result = bp.run("transat-cbr")
         udp = next(flow["name"] for flow in result.summary["flows"] if flow["variant"] is None)
         bp.plots.cwnd(result, udp)
+
+
+def test_what_changes_is_drawn_as_an_average():
+    for name, suffix in [("geo", ""), ("starlink", ", on average")]:
+        result = bp.run(name, set={"flows.download.bytes": "2 MB"})
+        assert f"limit of the links{suffix}" in legend(bp.plots.throughput(result)).splitlines()
+        assert f"propagation{suffix}" in legend(bp.plots.rtt(result)).splitlines()

@@ -186,7 +186,8 @@ def rtt(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> A
     here = samples["at"] == of.end
     x, y = style.apart(samples["time_s"][here], samples["rtt_s"][here] * 1e3)
     ax.plot(x, y, ".", color=style.BLUE, markersize=3, label=f"sample ({np.count_nonzero(here)})")
-    ax.axhline(of.outlook["rtt_ms"], color=style.BLACK, linewidth=1.0, linestyle="--", label="propagation")
+    name = "propagation, on average" if of.outlook["delay_changes"] else "propagation"
+    ax.axhline(of.outlook["rtt_ms"], color=style.BLACK, linewidth=1.0, linestyle="--", label=name)
     _bursts(ax, result, of.outlook["bottleneck"], end)
     style.time_axis(ax, end)
     ax.set_ylim(0.0, 1.08 * max(float(y.max(initial=0.0)), of.outlook["rtt_ms"]))
@@ -212,9 +213,10 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     time, seq, length = packets["time_s"], packets["seq"], np.nan_to_num(packets["len"].astype(float))
     received = (packets["event"] == "received") & (length > 0)
     edges = np.arange(0.0, end + width, width)
-    curves, limit = [], 0.0
+    curves, limit, changes = [], 0.0, False
     for name in shown:
         of = _Flow(result, name)
+        changes |= of.outlook["rate_changes"]
         here = received & (packets["at"] == of.destination)
         # Data that arrives again is not new.
         _, first = np.unique(seq[here], return_index=True)
@@ -225,7 +227,9 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     for number, (of, rates) in enumerate(curves):
         ax.stairs(rates * factor, edges, label=of.title if len(shown) <= len(style.CASES) else None, **style.case_style(number))
     if limit:
-        ax.axhline(limit * factor, color=style.BLACK, linewidth=1.0, linestyle=(0, (1, 3)), label="limit of the links")
+        # At times, a rate that changes is above the limit of the whole transfer.
+        name = "limit of the links, on average" if changes else "limit of the links"
+        ax.axhline(limit * factor, color=style.BLACK, linewidth=1.0, linestyle=(0, (1, 3)), label=name)
     if len(shown) > len(style.CASES):
         ax.plot([], [], color=style.GREY, label=f"{len(shown)} flows")
     if len(names) > len(shown):

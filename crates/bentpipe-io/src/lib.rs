@@ -51,31 +51,7 @@ mod ring;
 mod slacp;
 
 #[cfg(target_os = "linux")]
-pub mod child;
-#[cfg(target_os = "linux")]
-mod clock;
-#[cfg(target_os = "linux")]
-mod descendants;
-#[cfg(target_os = "linux")]
-mod driver;
-#[cfg(target_os = "linux")]
-mod namespace;
-#[cfg(target_os = "linux")]
-mod overruns;
-#[cfg(target_os = "linux")]
-mod priority;
-#[cfg(target_os = "linux")]
-mod session;
-#[cfg(target_os = "linux")]
-mod signals;
-#[cfg(target_os = "linux")]
-mod train;
-#[cfg(target_os = "linux")]
-pub mod tun;
-#[cfg(target_os = "linux")]
-mod waiter;
-#[cfg(target_os = "linux")]
-mod wakeful;
+mod linux;
 
 pub use endpoint::{Closing, Endpoint, Peer, Receipt};
 pub use isn::isn;
@@ -85,16 +61,4 @@ pub use ring::Ring;
 pub use slacp::{Emitted, LinkEndpoint, LinkEndpointConfig, LinkEndpointStats};
 
 #[cfg(target_os = "linux")]
-pub use {
-    clock::Clock,
-    descendants::Descendants,
-    driver::{Counters, Datagram, Driver, Path, Turn, User},
-    namespace::{Namespace, addresses, ip, run},
-    priority::hurry,
-    session::{Made, Session},
-    signals::{Caught, Signals},
-    train::{Buffers, Packet, Train, TrainTun},
-    tun::{Tun, TunConfig},
-    waiter::Waiter,
-    wakeful::Wakeful,
-};
+pub use linux::*;

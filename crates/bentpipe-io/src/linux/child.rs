@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitStatus};
 
 use std::os::unix::process::ExitStatusExt;
 
-use crate::signals::Signals;
+use crate::linux::signals::Signals;
 
 /// Starts a program in the namespaces of the calling thread, with this program's blocked signals unblocked for it. This
 /// happens in a separate thread, so that the signals stay blocked in the caller's thread.

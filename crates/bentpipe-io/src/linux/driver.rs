@@ -11,11 +11,11 @@ use bentpipe_engine::probe::Who;
 use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Probe, Step};
 
-use crate::clock::Clock;
 use crate::endpoint::{Closing, Endpoint, Receipt};
 use crate::lateness::Lateness;
-use crate::tun::Tun;
-use crate::waiter::Waiter;
+use crate::linux::clock::Clock;
+use crate::linux::tun::Tun;
+use crate::linux::waiter::Waiter;
 
 /// An IP packet in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]

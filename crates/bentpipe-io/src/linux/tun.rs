@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-use crate::overruns::Overruns;
+use crate::linux::overruns::Overruns;
 
 /// The queue length of a device, in packets or trains. Linux's 500 (TUN_READQ_SIZE) are less than what hosts send at
 /// 1 Gbit/s while the reader waits 10 ms for a processor.

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
-use crate::clock::Clock;
+use crate::linux::clock::Clock;
 
 /// The timer's mark.
 const TIMER: u64 = u64::MAX;

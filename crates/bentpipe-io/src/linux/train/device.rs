@@ -10,8 +10,8 @@ use tun_rs::SyncDevice;
 use super::gather::Gather;
 use super::join::Join;
 use super::{LONGEST, Packet, ROOM, Train};
-use crate::overruns::Overruns;
-use crate::tun::{self, TunConfig};
+use crate::linux::overruns::Overruns;
+use crate::linux::tun::{self, TunConfig};
 
 /// Maximum number of empty buffers kept, of 64 kB each. Further buffers of a burst are freed.
 const SPARE: usize = 512;

@@ -1,7 +1,7 @@
 //! Packets that come one by one.
 
 use super::*;
-use crate::train::gather::Gather;
+use crate::linux::train::gather::Gather;
 
 /// What is written where these come together.
 pub(super) fn gathered(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {

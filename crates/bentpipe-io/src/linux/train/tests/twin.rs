@@ -5,7 +5,7 @@
 
 use super::packets::*;
 use super::*;
-use crate::train::gather::Gather;
+use crate::linux::train::gather::Gather;
 
 /// Of which flow a packet is, if it is a whole one without options; and its sender.
 fn flow_of(packet: &[u8]) -> (Option<Vec<u8>>, Vec<u8>) {

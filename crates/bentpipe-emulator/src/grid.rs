@@ -213,8 +213,8 @@ impl Cell {
         Scenario::parse(&self.text(true, seed, 0), "grid.toml", &[])
     }
 
-    /// The scenario of the engine's hosts, with the one-way delay increased by `more` microseconds, and changes as with
-    /// `--set`.
+    /// The scenario of the engine's hosts, with the one-way delay increased by `more` microseconds, the timers of a kernel of 250 Hz, and
+    /// changes as with `--set`.
     ///
     /// # Errors
     /// Returns the mistakes if one of the changes does not fit the cell's scenario.
@@ -262,6 +262,8 @@ impl Cell {
             None => format!("send_buffer = \"{} B\"\nfirst_send_buffer = \"128 KiB\"", 4 * window),
         };
         let delay = 1000 * delay + more;
+        // Timers as in a kernel of 250 Hz. Their times relative to its jiffies differ from run to run.
+        let jiffy = if kernel { "" } else { "rto.jiffy = \"4 ms\"\n" };
         // The SYN and the ACK of the handshake are the first packets.
         let shift = |number: &u64| number + u64::from(*number > 0);
         let list: Vec<String> = numbers.iter().map(|number| shift(number).to_string()).collect();
@@ -280,7 +282,7 @@ schedule = [{}, {}]",
         };
         format!(
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
-             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n{sent}\n\
+             [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n{sent}\n{jiffy}\
              [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay} us\"\n\
              forward.queue = \"{queue}\"\n{loss}\n{jitter}\
              [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",

@@ -10,6 +10,9 @@ use crate::units::{Duration, Time};
 pub enum RttClock {
     /// With the driver's resolution.
     Exact,
+    /// Exactly; but retransmission timers and tail loss probes expire late, as by Linux's timer wheel: it counts in jiffies of this
+    /// length, in steps of 1, 8, 64 and 512 of them for timers of up to 63, 504, 4032 and more.
+    Wheel(Duration),
     /// In whole ticks of this length.
     Ticks {
         /// Length of a tick: 500 ms in 4.3BSD.
@@ -224,8 +227,10 @@ impl RttEstimator {
     pub fn sample(&mut self, sent: Time, now: Time) {
         let elapsed = now - sent;
         match self.config.clock {
-            RttClock::Exact if self.config.floor == RtoFloor::Variance => self.sample_variance(sent, now),
-            RttClock::Exact => self.sample_exact(elapsed.as_ticks()),
+            RttClock::Exact | RttClock::Wheel(_) if self.config.floor == RtoFloor::Variance => {
+                self.sample_variance(sent, now)
+            }
+            RttClock::Exact | RttClock::Wheel(_) => self.sample_exact(elapsed.as_ticks()),
             RttClock::Ticks { tick, phase, bsd, .. } => {
                 let (tick, phase) = (tick.as_ticks(), phase.as_ticks());
                 let into_tick = (sent.as_ticks() + phase) % tick;
@@ -331,10 +336,16 @@ impl RttEstimator {
     /// When a timer that is started now expires.
     #[inline(always)]
     pub fn deadline(&self, now: Time) -> Time {
-        let exact = now + self.rto();
+        self.expiry(now, self.rto())
+    }
+
+    /// When a timer of this length expires that is started now.
+    #[inline(always)]
+    pub(crate) fn expiry(&self, now: Time, length: Duration) -> Time {
         match self.config.clock {
-            RttClock::Ticks { tick, phase, fire_on_tick: true, .. } => on_tick(exact, tick, phase),
-            _ => exact,
+            RttClock::Ticks { tick, phase, fire_on_tick: true, .. } => on_tick(now + length, tick, phase),
+            RttClock::Wheel(jiffy) => on_wheel(now, length, jiffy),
+            RttClock::Exact | RttClock::Ticks { .. } => now + length,
         }
     }
 
@@ -345,7 +356,7 @@ impl RttEstimator {
             return None;
         }
         Some(match self.config.clock {
-            RttClock::Exact => Duration::from_ticks(self.srtt),
+            RttClock::Exact | RttClock::Wheel(_) => Duration::from_ticks(self.srtt),
             RttClock::Ticks { tick, .. } => {
                 let smoothed = Duration::from_ticks((self.srtt * tick.as_ticks()) >> 3);
                 match self.srtt {
@@ -379,6 +390,19 @@ fn on_tick(exact: Time, tick: Duration, phase: Duration) -> Time {
     let (tick, phase) = (tick.as_ticks(), phase.as_ticks());
     let into_tick = (exact.as_ticks() + phase) % tick;
     if into_tick == 0 { exact } else { exact + Duration::from_ticks(tick - into_tick) }
+}
+
+/// When a timer of Linux's wheel expires. Its slots are the wider, the further they are away, and it never fires early: the time is
+/// rounded up to a slot, and one more jiffy or slot if it is on one (`calc_index` in Linux's `kernel/time/timer.c`).
+#[inline(never)]
+fn on_wheel(now: Time, length: Duration, jiffy: Duration) -> Time {
+    /// Jiffies up to which a level reaches, and the number of bits of its steps.
+    const LEVELS: [(u64, u32); 3] = [(63, 0), (63 << 3, 3), (63 << 6, 6)];
+    let jiffy = jiffy.as_ticks();
+    let length = length.as_ticks().div_ceil(jiffy);
+    let shift = LEVELS.into_iter().find(|level| length < level.0).map_or(9, |level| level.1);
+    let slot = ((now.as_ticks() / jiffy).saturating_add(length) >> shift) + 1;
+    Time::from_ticks((slot << shift).saturating_mul(jiffy))
 }
 
 #[cfg(test)]

@@ -132,3 +132,34 @@ fn what_is_expected_gives_the_first_timeout() {
         assert_eq!(rtt.rto(), Duration::from_millis(rto), "{expected}");
     }
 }
+
+/// With jiffies of 4 ms a timer of 200 ms expires at the jiffy after its own, one of 1 s at a multiple of 32 ms, one of 3 s at one of 256,
+/// and one of 20 s at one of 2048: never early, and late by at most a step and a jiffy.
+#[test]
+fn a_wheel_is_late_by_up_to_a_step() {
+    let ms = Duration::from_millis;
+    let mut rtt = RttEstimator::new(RtoConfig { clock: RttClock::Wheel(ms(4)), ..RtoConfig::RFC6298 });
+    let at = |millis: u64| Time::ZERO + ms(millis);
+    for (now, length, expected) in [
+        (0, 200, 204),
+        (3, 200, 204),
+        (4, 200, 208),
+        (0, 248, 252),
+        (0, 249, 256),
+        (0, 1000, 1024),
+        (24, 1000, 1056),
+        (0, 2012, 2016),
+        (0, 2016, 2048),
+        (0, 3000, 3072),
+        (71, 3000, 3072),
+        (72, 3000, 3328),
+        (0, 20_000, 20_480),
+    ] {
+        assert_eq!(rtt.expiry(at(now), ms(length)), at(expected), "{length} ms from {now}");
+    }
+    assert_eq!(rtt.expiry(Time::NEVER, Duration::MAX), Time::NEVER);
+    // Round trips are measured exactly: 100 ms and four times 50.
+    rtt.sample(at(1), at(101));
+    assert_eq!((rtt.srtt(), rtt.rto()), (Some(ms(100)), ms(1000)));
+    assert_eq!(rtt.deadline(at(101)), at(1120));
+}

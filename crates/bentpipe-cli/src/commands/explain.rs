@@ -291,7 +291,8 @@ fn timer(config: &TcpConfig) -> String {
     let rto = &config.rto;
     let tick = match rto.clock {
         RttClock::Ticks { tick, .. } => format!(", ticks of {}", span(tick)),
-        _ => String::new(),
+        RttClock::Wheel(jiffy) => format!(", jiffies of {}", span(jiffy)),
+        RttClock::Exact => String::new(),
     };
     format!("first {}, least {}, most {}{tick}", span(rto.initial), span(rto.min), span(rto.max))
 }

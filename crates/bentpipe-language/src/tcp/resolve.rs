@@ -227,6 +227,9 @@ pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
     if matches!(rto.clock, bentpipe_engine::tcp::RttClock::Ticks { tick, .. } if tick.as_nanos() == 0) {
         found.push(("rto.tick", "`rto.tick` cannot be 0 s".to_owned()));
     }
+    if matches!(rto.clock, bentpipe_engine::tcp::RttClock::Wheel(jiffy) if jiffy.as_nanos() == 0) {
+        found.push(("rto.jiffy", "`rto.jiffy` cannot be 0 s".to_owned()));
+    }
     if matches!(config.variant.recovery, Recovery::Pipe(_)) && !config.variant.sack {
         found.push(("sack", "SACK-based recovery needs `sack = true`".to_owned()));
     }

@@ -280,7 +280,7 @@ fn parameters() -> Vec<Row> {
             "TCP buffer (window)" => tcp.receiver.receive_buffer as f64 / MIB,
             "slow-timer period" => match tcp.sender.rto.clock {
                 RttClock::Ticks { tick, .. } => millis(tick),
-                RttClock::Exact => return None,
+                RttClock::Exact | RttClock::Wheel(_) => return None,
             },
             "fast-timer period" => millis(tcp.receiver.ack.tick?),
             "minimum RTO" => millis(tcp.sender.rto.min),

@@ -222,6 +222,8 @@ fn every_rule_refuses() {
         ("flows.data.tcp.sack", "false"),
         ("flows.data.tcp.inflate.deflate", "false"),
         ("flows.data.tcp.rto.phase", "1 ms"),
+        ("flows.data.tcp.rto.jiffy", "0 s"),
+        ("flows.data.tcp.rto", "{ tick = \"500 ms\", jiffy = \"4 ms\" }"),
         ("flows.data.tcp.burst.guard", "credit"),
         ("flows.data.tcp.timeout_repair", "newest"),
         ("flows.data.tcp.initial_window", "0"),

@@ -3,6 +3,7 @@
 //! From the ACK of the probe, RACK detects losses at the end of a flight without a timeout, which would reduce the
 //! window to one segment.
 
+use crate::rtt::RttEstimator;
 use crate::tcp::sequence::SequenceSpace;
 use crate::units::{Duration, Time};
 
@@ -63,7 +64,7 @@ impl TailProbe {
     pub(in crate::tcp) fn start(
         &mut self,
         now: Time,
-        srtt: Option<Duration>,
+        rtt: &RttEstimator,
         seq: &SequenceSpace,
         is_single: bool,
         rto_at: Time,
@@ -77,10 +78,10 @@ impl TailProbe {
         }
         //= RFC 8985 §7.2: "PTO = 2 * SRTT", and for a single segment "PTO += TLP.max_ack_delay"; without SRTT one second
         let more = if is_single { MAX_ACK_DELAY } else { self.slack };
-        let after = srtt.map_or(FIRST, |srtt| srtt.saturating_mul(2) + more);
+        let after = rtt.srtt().map_or(FIRST, |srtt| srtt.saturating_mul(2) + more);
         self.started = if is_single { Time::NEVER } else { now };
         self.is_unbounded = false;
-        self.at = (now + after).min(rto_at);
+        self.at = rtt.expiry(now, after).min(rto_at);
     }
 
     /// True if the timer was started at `now`, so that another segment sent now would not change it.
@@ -172,6 +173,7 @@ impl TailProbe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtt::{RtoConfig, RttClock};
 
     fn at(millis: u64) -> Time {
         Time::from_nanos(millis * 1_000_000)
@@ -183,28 +185,36 @@ mod tests {
         seq
     }
 
-    const SRTT: Option<Duration> = Some(Duration::from_millis(100));
+    fn measured() -> RttEstimator {
+        let mut rtt = RttEstimator::new(RtoConfig::RFC6298);
+        rtt.sample(at(0), at(100));
+        rtt
+    }
 
     /// RFC 8985 §7.2: two round trips; for a single segment, plus the delay of its ACK; never after the timeout.
     #[test]
     fn the_probe_waits_two_round_trips() {
         for (bytes, rto, expected) in [(5000, 1000, 210), (1000, 1000, 410), (5000, 150, 150)] {
             let mut probe = TailProbe::new(true, Duration::ZERO);
-            probe.start(at(10), SRTT, &outstanding(bytes), bytes <= 1000, at(rto));
+            probe.start(at(10), &measured(), &outstanding(bytes), bytes <= 1000, at(rto));
             assert_eq!(probe.deadline(), at(expected), "{bytes} bytes");
         }
         let mut linux = TailProbe::new(true, Duration::from_millis(2));
-        linux.start(at(10), SRTT, &outstanding(5000), false, at(1000));
+        linux.start(at(10), &measured(), &outstanding(5000), false, at(1000));
         assert_eq!(linux.deadline(), at(212));
-        linux.start(at(10), SRTT, &outstanding(1000), true, at(1000));
+        linux.start(at(10), &measured(), &outstanding(1000), true, at(1000));
         assert_eq!(linux.deadline(), at(410), "the delay of the ACK instead");
         // RFC 8985 §7.2: one second before there is a round trip, also for a single segment.
         for is_single in [false, true] {
-            linux.start(at(10), None, &outstanding(1000), is_single, at(3000));
+            linux.start(at(10), &RttEstimator::new(RtoConfig::RFC6298), &outstanding(1000), is_single, at(3000));
             assert_eq!(linux.deadline(), at(1010));
         }
+        let jiffies =
+            RttEstimator::new(RtoConfig { clock: RttClock::Wheel(Duration::from_millis(4)), ..RtoConfig::RFC6298 });
+        linux.start(at(10), &jiffies, &outstanding(1000), true, at(3000));
+        assert_eq!(linux.deadline(), at(1024), "as the wheel turns");
         let mut off = TailProbe::new(false, Duration::ZERO);
-        off.start(at(10), SRTT, &outstanding(5000), false, at(1000));
+        off.start(at(10), &measured(), &outstanding(5000), false, at(1000));
         assert_eq!(off.deadline(), Time::NEVER);
     }
 
@@ -234,7 +244,7 @@ mod tests {
     fn no_second_probe_is_sent() {
         let mut probe = TailProbe::new(true, Duration::ZERO);
         probe.sent(5001, true);
-        probe.start(at(10), SRTT, &outstanding(5000), false, at(1000));
+        probe.start(at(10), &measured(), &outstanding(5000), false, at(1000));
         assert_eq!(probe.deadline(), Time::NEVER);
     }
 }

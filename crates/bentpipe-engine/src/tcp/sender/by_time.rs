@@ -288,7 +288,7 @@ impl Sender {
             return self.tail.stop();
         }
         let is_single = self.has_lone_segment();
-        self.tail.start(now, self.timer.rtt.srtt(), &self.seq, is_single, limit);
+        self.tail.start(now, &self.timer.rtt, &self.seq, is_single, limit);
     }
 
     /// True if a single segment is outstanding, whose ACK may be delayed. Linux counts segments, however small; with

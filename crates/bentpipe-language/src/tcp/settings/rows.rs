@@ -296,7 +296,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Span,
         get: |c| {
             Some(match c.rto.clock {
-                RttClock::Exact => Cell::Word("off"),
+                RttClock::Exact | RttClock::Wheel(_) => Cell::Word("off"),
                 RttClock::Ticks { tick, .. } => Cell::Span(tick),
             })
         },
@@ -305,10 +305,32 @@ pub(crate) const SETTINGS: &[Setting] = &[
                 (Cell::Span(tick), RttClock::Ticks { phase, fire_on_tick, bsd, .. }) => {
                     RttClock::Ticks { tick, phase, fire_on_tick, bsd }
                 }
-                (Cell::Span(tick), RttClock::Exact) => {
+                (Cell::Span(tick), RttClock::Exact | RttClock::Wheel(_)) => {
                     RttClock::Ticks { tick, phase: Duration::ZERO, fire_on_tick: false, bsd: false }
                 }
+                (_, RttClock::Wheel(jiffy)) => RttClock::Wheel(jiffy),
                 _ => RttClock::Exact,
+            };
+            true
+        },
+    },
+    Setting {
+        key: "rto.jiffy",
+        doc: "Retransmission timers and tail loss probes expire late, as by Linux's timer wheel with jiffies of this length: by up to a jiffy if they are shorter than 63, 8 if shorter than 504, 64 if shorter than 4032, 512 if longer. Round trips are measured exactly. Not with `rto.tick`.",
+        words: OFF,
+        kind: Kind::Span,
+        get: |c| {
+            Some(match c.rto.clock {
+                RttClock::Wheel(jiffy) => Cell::Span(jiffy),
+                RttClock::Exact | RttClock::Ticks { .. } => Cell::Word("off"),
+            })
+        },
+        set: |c, cell| {
+            c.rto.clock = match (cell, c.rto.clock) {
+                (Cell::Span(_), RttClock::Ticks { .. }) => return false,
+                (Cell::Span(jiffy), _) => RttClock::Wheel(jiffy),
+                (_, RttClock::Wheel(_)) => RttClock::Exact,
+                (_, clock) => clock,
             };
             true
         },
@@ -320,14 +342,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Span,
         get: |c| match c.rto.clock {
             RttClock::Ticks { phase, .. } => Some(Cell::Span(phase)),
-            RttClock::Exact => None,
+            RttClock::Exact | RttClock::Wheel(_) => None,
         },
         set: |c, cell| match &mut c.rto.clock {
             RttClock::Ticks { phase, .. } => {
                 *phase = cell.span();
                 true
             }
-            RttClock::Exact => false,
+            RttClock::Exact | RttClock::Wheel(_) => false,
         },
     },
     Setting {
@@ -337,14 +359,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         get: |c| match c.rto.clock {
             RttClock::Ticks { fire_on_tick, .. } => Some(Cell::Flag(fire_on_tick)),
-            RttClock::Exact => None,
+            RttClock::Exact | RttClock::Wheel(_) => None,
         },
         set: |c, cell| match &mut c.rto.clock {
             RttClock::Ticks { fire_on_tick, .. } => {
                 *fire_on_tick = cell.flag();
                 true
             }
-            RttClock::Exact => false,
+            RttClock::Exact | RttClock::Wheel(_) => false,
         },
     },
     Setting {
@@ -354,14 +376,14 @@ pub(crate) const SETTINGS: &[Setting] = &[
         kind: Kind::Flag,
         get: |c| match c.rto.clock {
             RttClock::Ticks { bsd, .. } => Some(Cell::Flag(bsd)),
-            RttClock::Exact => None,
+            RttClock::Exact | RttClock::Wheel(_) => None,
         },
         set: |c, cell| match &mut c.rto.clock {
             RttClock::Ticks { bsd, .. } => {
                 *bsd = cell.flag();
                 true
             }
-            RttClock::Exact => false,
+            RttClock::Exact | RttClock::Wheel(_) => false,
         },
     },
     Setting {

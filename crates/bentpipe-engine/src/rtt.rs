@@ -402,7 +402,7 @@ fn on_wheel(now: Time, length: Duration, jiffy: Duration) -> Time {
     let length = length.as_ticks().div_ceil(jiffy);
     let shift = LEVELS.into_iter().find(|level| length < level.0).map_or(9, |level| level.1);
     let slot = ((now.as_ticks() / jiffy).saturating_add(length) >> shift) + 1;
-    Time::from_ticks((slot << shift).saturating_mul(jiffy))
+    Time::from_ticks(slot.saturating_mul(jiffy << shift))
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ fn needed(key: &str) -> &'static str {
         Some(("inflate", _)) => "recovery = \"inflate\"",
         Some(("burst", _)) => "recovery = \"burst-estimate\"",
         Some(("resume", _)) => "`resume.cwnd` beside it",
-        Some(("rto", "jiffy")) => "no `rto.tick` beside it",
+        Some(("rto", "jiffy")) => "`rto.tick = \"off\"` beside it",
         _ => "`rto.tick` beside it",
     }
 }

@@ -1,7 +1,7 @@
 //! Every field has a row, and every row writes the value that it reads.
 
 use bentpipe_engine::tcp::variant::{VARIANTS, Variant};
-use bentpipe_engine::tcp::{AckPolicy, Pacing, RtoConfig, Shortcuts};
+use bentpipe_engine::tcp::{AckPolicy, Pacing, RtoConfig, RttClock, Shortcuts};
 
 use super::*;
 
@@ -111,8 +111,8 @@ fn every_field_has_a_row() {
             other => panic!("{other:?}"),
         };
     // 24 plain fields, two of careful resume, 24 cells of the variant and 6 of its pacing, 3 of an inflating recovery and 3 of a burst
-    // estimate, 10 of the ACK policy and 2 more of compression, 13 of the timer and 3 of a ticking clock, 9 shortcuts.
-    assert_eq!(SETTINGS.len(), 24 + 2 + 24 + 6 + 3 + 3 + 10 + 2 + 13 + 3 + 9);
+    // estimate, 10 of the ACK policy and 2 more of compression, 13 of the timer, 3 of a ticking clock and one of a wheel, 9 shortcuts.
+    assert_eq!(SETTINGS.len(), 24 + 2 + 24 + 6 + 3 + 3 + 10 + 2 + 13 + 3 + 1 + 9);
 }
 
 #[test]
@@ -120,6 +120,8 @@ fn what_is_put_in_comes_out() {
     let mut configs: Vec<_> =
         VARIANTS.iter().map(|&(.., variant)| TcpConfig { variant, ..TcpConfig::default() }).collect();
     configs.push(crate::tcp::profile::profile("ns2-2003").expect("a profile").config());
+    let rto = RtoConfig { clock: RttClock::Wheel(Duration::from_millis(4)), ..RtoConfig::LINUX };
+    configs.push(TcpConfig { rto, ..TcpConfig::default() });
     for from in &configs {
         for to in &configs {
             let mut copy = *to;

@@ -103,11 +103,9 @@ impl fmt::Display for Said {
                         "the kernel's queue of half-open connections is full (net.core.somaxconn is {places}): {REMEDY}, then reload \
                          this gateway (SIGHUP); {SOURCES}"
                     ),
-                    Why::Flood => write!(
-                        f,
-                        "the kernel's queue of {} half-open connections is full, probably by a flood of SYNs: {SOURCES}",
-                        sockets::BACKLOG
-                    ),
+                    Why::Flood => {
+                        write!(f, "the kernel's queue of {} half-open connections is full: {SOURCES}", sockets::BACKLOG)
+                    }
                     Why::SmallWithoutCookies { places } => write!(
                         f,
                         "the kernel's queue of half-open connections is full (net.ipv4.tcp_max_syn_backlog is {places} and \

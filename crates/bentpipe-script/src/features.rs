@@ -12,7 +12,7 @@ use crate::play::names;
 use crate::wire::flag;
 
 /// Supported calls.
-const CALLS: [&str; 25] = [
+const CALLS: [&str; 26] = [
     "socket",
     "bind",
     "listen",
@@ -33,6 +33,7 @@ const CALLS: [&str; 25] = [
     "ioctl",
     "poll",
     "epoll_create",
+    "epoll_create1",
     "epoll_ctl",
     "epoll_wait",
     "close",
@@ -224,7 +225,6 @@ fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
             "MSG_ERRQUEUE" => needs("the error queue of a socket"),
             "SO_TIMESTAMPING" => needs("time stamps of packets"),
             "TCP_INQ" => needs("TCP_INQ"),
-            "SIOCOUTQNSD" | "FIONREAD" | "SIOCINQ" | "SIOCOUTQ" => {}
             _ => {}
         }
     }
@@ -242,7 +242,6 @@ fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
                 needs("another congestion control");
             }
         }
-        "epoll_create1" => {}
         name if !CALLS.contains(&name) => needs(&format!("the call {name}")),
         _ => {}
     }

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+/// Max words and signs of an expression: each may nest the tree of nodes one deeper, and functions on trees recurse.
+const MAX_PIECES: usize = 1000;
+
 /// Parsed code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Code {
@@ -193,11 +196,11 @@ fn tokens(text: &str) -> Result<Vec<Piece>, String> {
             pieces.push(Piece::Name(chars[start..at].iter().collect()));
         } else {
             let two: String = chars[at..chars.len().min(at + 2)].iter().collect();
-            let known = ["==", "!=", "<=", ">=", "<<", ">>", "//", "+=", "-=", "*=", "/="];
-            let sign = if known.contains(&two.as_str()) { two } else { c.to_string() };
-            if sign.len() == 1 && !"+-*/%()<>=&|^~".contains(c) {
-                return Err(format!("`{text}`: unexpected `{c}`"));
-            }
+            let sign = match two.as_str() {
+                "==" | "!=" | "<=" | ">=" | "<<" | ">>" | "//" | "+=" | "-=" | "*=" | "/=" => two,
+                _ if "+-*/%()<>=&|^~".contains(c) => c.to_string(),
+                _ => return Err(format!("`{text}`: unexpected `{c}`")),
+            };
             at += sign.len();
             pieces.push(Piece::Sign(sign));
         }
@@ -210,6 +213,9 @@ fn whole(text: &str) -> Result<Node, String> {
 }
 
 fn whole_of(pieces: &[Piece], text: &str) -> Result<Node, String> {
+    if pieces.len() > MAX_PIECES {
+        return Err(format!("an expression of {} words: expected at most {MAX_PIECES}", pieces.len()));
+    }
     let mut reader = Reader { pieces, at: 0, depth: 0 };
     let node = reader.either().map_err(|what| format!("`{}`: expected {what}", text.trim()))?;
     if reader.at < pieces.len() {

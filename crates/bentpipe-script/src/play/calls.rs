@@ -44,6 +44,7 @@ enum Work {
     Epoll(i64, usize),
     Done(Reply),
 }
+
 impl Player {
     /// Makes a call. The return time of a blocking call is relative to `origin`.
     pub(super) fn call(&mut self, line: u32, origin: i64, call: &Call) -> Result<(), Stop> {
@@ -53,7 +54,8 @@ impl Player {
             self.run_to(until + self.pace.tolerance)?;
         }
         let (work, timeout) = self.begin(call)?;
-        let deadline = timeout.filter(|millis| *millis >= 0).map(|millis| self.now + millis * 1000);
+        let deadline =
+            timeout.filter(|millis| *millis >= 0).map(|millis| self.now.saturating_add(millis.saturating_mul(1000)));
         let until = call.until.map(|until| origin + until);
         let mut blocked = Blocked { line, until: until.unwrap_or(self.now), deadline, call: call.clone(), work };
         match (self.attempt(&mut blocked), until) {

@@ -202,7 +202,8 @@ impl Flow {
 
 fn scale_of(option: &TcpOption) -> Option<u8> {
     match option {
-        TcpOption::WindowScale(shift) => Some(*shift),
+        // RFC 7323 §2.3: a larger shift means 14.
+        TcpOption::WindowScale(shift) => Some((*shift).min(14)),
         _ => None,
     }
 }

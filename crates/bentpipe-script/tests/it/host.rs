@@ -278,3 +278,19 @@ fn sysctls_and_states() {
         +0 connect(3, ..., ...) = -1 EINPROGRESS\n+0 > S 0:0(0) <mss 1220,sackOK,TS val 1 ecr 0,wscale 7>",
     );
 }
+
+/// The largest numbers that the language has, in each place that calculates with them.
+#[test]
+fn huge_numbers_do_no_harm() {
+    const MAX: i64 = i64::MAX;
+    let watch = "[{fd=4, events=POLLIN, revents=POLLIN}]";
+    passes(Profile::Linux, &server(&format!("+0...0.9 poll({watch}, 1, {MAX}) = 1\n+.9 < P. 1:51(50) ack 1 win 100")));
+    for value in [MAX, -MAX] {
+        let set = |name| format!("+0 setsockopt(4, SOL_SOCKET, {name}, [{value}], 4) = 0");
+        passes(Profile::Linux, &server(&format!("{}\n{}", set("SO_RCVBUF"), set("SO_SNDBUF"))));
+    }
+    let open = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+        +0 < S 0:0(0) win 1000 <mss 1000,wscale 7>\n+0 > S. 0:0(0) ack 1 <mss 1460,nop,wscale 255>\n\
+        +0 < . 1:1(0) ack 1 win 100\n+0 accept(3, ..., ...) = 4\n+0 < P. 1:51(50) ack 1 win 100\n+0 > . 1:1(0) ack 51 win 65535";
+    assert_eq!(fails(Profile::Linux, open), 9);
+}

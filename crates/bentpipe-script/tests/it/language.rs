@@ -122,6 +122,15 @@ fn code_is_python() {
     }
 }
 
+#[test]
+fn long_expressions_are_refused() {
+    for text in ["1+".repeat(100_000), "-".repeat(100_000), "not ".repeat(100_000)] {
+        let error = compile(&format!("assert {text}1")).expect_err("too long");
+        assert!(error.ends_with("expected at most 1000"), "{}", &error[..60]);
+    }
+    assert_eq!(compile("assert é"), Err("` é`: unexpected `é`".to_owned()));
+}
+
 /// Unsupported features are named, whatever else is wrong with the script.
 #[test]
 fn features_are_named() {

@@ -65,11 +65,11 @@ impl Host {
             }
             // Linux doubles the value, for its own bookkeeping.
             "SO_SNDBUF" => {
-                let bytes = if is_linux { (2 * value).max(4608) } else { value.max(1) };
+                let bytes = if is_linux { value.saturating_mul(2).max(4608) } else { value.max(1) };
                 options.send_buffer = Some(bytes.clamp(1, 1 << 22) as usize);
             }
             "SO_RCVBUF" => {
-                let bytes = if is_linux { (2 * value).max(2304) } else { value.max(1) };
+                let bytes = if is_linux { value.saturating_mul(2).max(2304) } else { value.max(1) };
                 options.receive_buffer = Some(bytes.clamp(1, 1 << 22) as u32);
             }
             "IP_TOS" | "IPV6_TCLASS" => options.tos = value as u8,

@@ -2,9 +2,7 @@
 //! itself, which knows the shipped scenarios, the variants and the files that are there.
 
 use std::ffi::OsString;
-use std::path::Path;
 
-use bentpipe_study::report::write_in;
 use clap::CommandFactory;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
@@ -56,19 +54,10 @@ fn script(shell: Shell) -> std::io::Result<String> {
     })
 }
 
+/// Writes the page of each command into the folder: `bentpipe-model-rates.1`.
 pub(crate) fn man(args: &Man) -> Result<End, Failure> {
-    let mut root = Arguments::command();
-    root.build();
-    pages(&root, "bentpipe", &args.folder)?;
+    let folder = &args.folder;
+    let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Arguments::command(), folder));
+    written.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
     Ok(End::Done)
-}
-
-/// The page of a command and those of the commands below it: `bentpipe-model-rates.1`.
-fn pages(command: &clap::Command, name: &str, folder: &Path) -> Result<(), Failure> {
-    let mut page = Vec::new();
-    // Built, it has the same name for display.
-    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(Failure::broken)?;
-    write_in(folder, &format!("{name}.1"), &page).map_err(Failure::unwritten)?;
-    let below = command.get_subcommands().filter(|below| below.get_name() != "help");
-    below.into_iter().try_for_each(|below| pages(below, &format!("{name}-{}", below.get_name()), folder))
 }

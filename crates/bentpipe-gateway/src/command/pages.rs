@@ -10,25 +10,21 @@ use super::failure::{End, Failure, print};
 /// The section of commands for administrators. `bentpipe-gateway.1` is the page of `bentpipe gateway`.
 const SECTION: &str = "8";
 
-/// Writes the page of a command and those of the commands below it into a folder: `bentpipe-gateway-run.8`.
+/// Writes the pages of a command and of those below it into a folder: `bentpipe-gateway-run.8`.
 ///
 /// # Errors
 /// Fails if the folder cannot be made or written.
 pub fn man(mut root: clap::Command, folder: &Path) -> Result<End, Failure> {
-    let made = std::fs::create_dir_all(folder);
-    made.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
     root.build();
-    let name = root.get_name().to_owned();
-    pages(&root, &name, folder)?;
+    let written = std::fs::create_dir_all(folder).and_then(|()| pages(&root, folder));
+    written.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
     Ok(End::Done)
 }
 
-fn pages(command: &clap::Command, name: &str, folder: &Path) -> Result<(), Failure> {
-    let mut page = Vec::new();
-    Man::new(command.clone()).section(SECTION).render(&mut page).map_err(Failure::broken)?;
-    let path = folder.join(format!("{name}.{SECTION}"));
-    std::fs::write(&path, page).map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
-    command.get_subcommands().try_for_each(|below| pages(below, &format!("{name}-{}", below.get_name()), folder))
+/// As [`clap_mangen::generate_to`], whose pages are all in section 1.
+fn pages(command: &clap::Command, folder: &Path) -> std::io::Result<()> {
+    Man::new(command.clone()).section(SECTION).generate_to(folder)?;
+    command.get_subcommands().try_for_each(|below| pages(below, folder))
 }
 
 /// Prints the script with which a shell completes the arguments.

@@ -76,6 +76,11 @@ fn write(out: &mut (impl Write + AsFd), count: &AtomicU64, text: impl Display) {
     }
 }
 
+/// A rate in bit/s, as log lines show it.
+pub(crate) fn megabits(bits: u64) -> String {
+    format!("{:.3} Mbit/s", bits as f64 * 1e-6)
+}
+
 /// Writes a line to standard error: as [`line`], with a format string.
 macro_rules! note {
     ($($words:tt)*) => {

@@ -7,6 +7,8 @@ use std::fmt;
 
 use bentpipe_engine::units::{Duration, Rate, Time};
 
+use crate::log::megabits;
+
 /// The interval of the samples.
 const LOOK: Duration = Duration::from_secs(1);
 /// Number of samples of a mean.
@@ -26,16 +28,15 @@ pub(crate) enum Said {
 impl Said {
     /// The line about a peer with this name. `key` is the place of its rate in the settings.
     pub(crate) fn line(self, name: &impl fmt::Display, key: &str) -> String {
-        let mega = |bits: u64| format!("{:.3} Mbit/s", bits as f64 * 1e-6);
         match self {
             Said::Less { used, told } => format!(
                 "the link to {name} carried about {} in the last minute, but `{key}` is {}: lower it to what the link carries, or set \
                  `shared = true` in `[satellite]` if others use the link, too",
-                mega(used),
-                mega(told.bits_per_second())
+                megabits(used),
+                megabits(told.bits_per_second())
             ),
             Said::Enough { told } => {
-                format!("the link to {name} carries `{key}` again, {}", mega(told.bits_per_second()))
+                format!("the link to {name} carries `{key}` again, {}", megabits(told.bits_per_second()))
             }
         }
     }

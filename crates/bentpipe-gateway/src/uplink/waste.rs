@@ -6,6 +6,7 @@ use std::fmt;
 use bentpipe_engine::units::{Duration, Rate, Time};
 
 use super::UplinkStats;
+use crate::log::megabits;
 
 /// Counters are compared at this interval.
 const SPAN: Duration = Duration::from_secs(60);
@@ -32,10 +33,10 @@ impl fmt::Display for Said {
         match self {
             Said::Many { percent, sent, told } => write!(
                 f,
-                "{percent} % of the segments sent to clients in the last minute were retransmissions, at {:.3} Mbit/s: the link loses as \
-                 much, or `satellite.rate` ({:.3} Mbit/s) is more than it carries; then lower it, or set `sender = \"kernel\"`",
-                *sent as f64 * 1e-6,
-                told.bits_per_second() as f64 * 1e-6
+                "{percent} % of the segments sent to clients in the last minute were retransmissions, at {}: the link loses as much, or \
+                 `satellite.rate` ({}) is more than it carries; then lower it, or set `sender = \"kernel\"`",
+                megabits(*sent),
+                megabits(told.bits_per_second())
             ),
             Said::Few => f.write_str("few segments to clients are retransmitted again"),
         }
@@ -108,5 +109,7 @@ mod tests {
         said.push(waste.look(now, rate, || counted));
         let many = Said::Many { percent: 50, sent: 8_000_000, told: rate };
         assert_eq!(said, [None, None, None, Some(many), None, None, None, Some(Said::Few)]);
+        let line = many.to_string();
+        assert!(line.contains("retransmissions, at 8.000 Mbit/s: ") && line.contains("(8.000 Mbit/s)"), "{line}");
     }
 }

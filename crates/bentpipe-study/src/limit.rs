@@ -20,6 +20,8 @@
 //!
 //! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
 
+use std::borrow::Cow;
+
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::gateway::{Satellite, line_overhead, max_payload};
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
@@ -75,7 +77,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         FlowKind::Quic(quic) => (vec![SegmentSize::of_quic(quic)], SegmentSize::of_quic_opening(quic), quic.workload),
         FlowKind::Udp(_) => return Ok(None),
     };
-    let best: Vec<LinkConfig> = scenario.links.iter().map(|link| link.config.at_best()).collect();
+    let best: Vec<_> = scenario.links.iter().map(|link| link.config.at_best()).collect();
     let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
     if let Some(through) = through_a_tunnel(flow) {
         sizes.truncate(1);
@@ -97,7 +99,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let mut time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
     if early > Duration::ZERO {
         // No line is faster than at its best instant.
-        let fastest: Vec<LinkConfig> = best.iter().map(at_its_fastest).collect();
+        let fastest: Vec<_> = best.iter().map(|link| at_its_fastest(link)).collect();
         let legs = legs_over(scenario, flow, &fastest)?;
         let min = workload_time((workload, opening, &sizes), &opened(scenario, &fastest, flow, &legs)?, &legs);
         time = time.max(min);
@@ -115,7 +117,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let narrowest = goodputs.reduce(|a, b| if b.0 < a.0 { b } else { a });
     let long_run = narrowest.map(|(rate, _)| rate);
     let narrowest = narrowest.filter(|(_, link)| link.cells.and_then(|cells| cells.line).is_none());
-    let narrowest = narrowest.and_then(|(_, link)| best.iter().position(|config| std::ptr::eq(config, link)));
+    let narrowest = narrowest.and_then(|(_, link)| best.iter().position(|config| std::ptr::eq(&**config, link)));
     let goodput = match (payload(workload), time) {
         (Some(bytes), Some(time)) if changes => {
             (time > Duration::ZERO).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
@@ -136,8 +138,12 @@ fn payload(workload: Workload) -> Option<u64> {
 
 /// The legs of a flow over links with these settings. Data follows at once in a tunnel, so there the limit is that of the
 /// whole path without a handshake.
-fn legs_over<'s>(scenario: &Scenario, flow: &FlowSpec, best: &'s [LinkConfig]) -> Result<Vec<Way<'s>>, Unreachable> {
-    let links = |path: &[LinkId]| path.iter().map(|link| &best[link.index()]).collect::<Vec<_>>();
+fn legs_over<'s>(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    best: &'s [Cow<'s, LinkConfig>],
+) -> Result<Vec<Way<'s>>, Unreachable> {
+    let links = |path: &[LinkId]| path.iter().map(|link| &*best[link.index()]).collect::<Vec<_>>();
     if through_a_tunnel(flow).is_some() {
         let (there, back) = (topology::forward_path(scenario, flow)?, topology::return_path(scenario, flow)?);
         return Ok(vec![(links(&there), links(&back))]);
@@ -147,14 +153,14 @@ fn legs_over<'s>(scenario: &Scenario, flow: &FlowSpec, best: &'s [LinkConfig]) -
 }
 
 /// A link whose rate repeats, at the highest of its rates; without a limit if that is not known.
-fn at_its_fastest(link: &LinkConfig) -> LinkConfig {
+fn at_its_fastest(link: &LinkConfig) -> Cow<'_, LinkConfig> {
     if link.rate_period().is_none() {
-        return link.clone();
+        return Cow::Borrowed(link);
     }
     let track = link.moves.as_ref().and_then(|moves| moves.rate.as_ref());
     let greatest = track.and_then(|track| track.values().max()).and_then(Rate::from_bits_per_second);
     let rate = link.tdma.as_ref().map(|schedule| schedule.rate()).or(greatest);
-    LinkConfig { rate, ..link.clone() }
+    Cow::Owned(LinkConfig { rate, ..link.clone() })
 }
 
 /// The gateway that carries the flow's bytes between two of its legs.
@@ -166,7 +172,7 @@ fn through_a_tunnel(flow: &FlowSpec) -> Option<Through> {
 /// The legs whose handshakes precede the data. A spoofing gateway opens the leg that ends there.
 fn opened<'s>(
     scenario: &Scenario,
-    best: &'s [LinkConfig],
+    best: &'s [Cow<'s, LinkConfig>],
     flow: &FlowSpec,
     legs: &[Way<'s>],
 ) -> Result<Vec<Way<'s>>, Unreachable> {
@@ -175,7 +181,7 @@ fn opened<'s>(
     else {
         return Ok(opened);
     };
-    let links = |path: topology::Path| path.into_iter().map(|link| &best[link.index()]).collect();
+    let links = |path: topology::Path| path.into_iter().map(|link| &*best[link.index()]).collect();
     let there = topology::up_to(scenario, leg.forward_path(scenario)?, spoof.at, leg.from);
     let back = topology::from_on(scenario, leg.return_path(scenario)?, spoof.at, leg.from);
     if let (Some(there), Some(back)) = (there, back) {

@@ -1,5 +1,6 @@
 //! The settings of a link.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::course::{Course, Phases};
@@ -357,7 +358,7 @@ impl LinkConfig {
 
     /// The link at its best, for lower bounds: with its lowest delay, and its highest rate or, if the rate repeats, the
     /// mean rate.
-    pub fn at_best(&self) -> LinkConfig {
+    pub fn at_best(&self) -> Cow<'_, LinkConfig> {
         let moves = self.moves.as_deref();
         let phases = self.phases.as_ref();
         let once = |track: &&Arc<Track>| track.period().is_none();
@@ -367,7 +368,10 @@ impl LinkConfig {
         let tracked = moves.and_then(|moves| moves.delay.as_ref()).and_then(|track| track.values().min());
         let drawn = phases.and_then(|phases| Some(phases.delay?.0.as_ticks()));
         let delay = tracked.or(drawn).map_or(self.delay, Duration::from_ticks);
-        LinkConfig { rate, delay, ..self.clone() }
+        if (rate, delay) == (self.rate, self.delay) {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(LinkConfig { rate, delay, ..self.clone() })
     }
 
     /// The period of a rate that repeats (a trace, bursts or a schedule), if there is one.

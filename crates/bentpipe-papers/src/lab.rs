@@ -45,6 +45,12 @@ impl<'a> Lab<'a> {
         self.options.seed
     }
 
+    /// The seeds of a number of runs, from the first seed on. 0 follows the largest one.
+    pub(crate) fn seeds(&self, count: u32) -> impl Iterator<Item = u64> + use<> {
+        let first = self.options.seed;
+        (0..u64::from(count)).map(move |n| first.wrapping_add(n))
+    }
+
     /// One run with the first seed.
     pub(crate) fn single(&self, what: &str, scenario: &Scenario) -> Result<RunResult, ReproduceError> {
         Ok(self.runs(what, scenario, 1)?[0].clone())
@@ -63,8 +69,7 @@ impl<'a> Lab<'a> {
         let missing: Vec<_> = (0..keys.len())
             .filter(|&n| !self.known.borrow().contains_key(&keys[n]) && !keys[..n].contains(&keys[n]))
             .collect();
-        let seeds = self.options.seed..self.options.seed + u64::from(count);
-        let jobs: Vec<_> = missing.iter().flat_map(|&n| seeds.clone().map(move |seed| (n, seed))).collect();
+        let jobs: Vec<_> = missing.iter().flat_map(|&n| self.seeds(count).map(move |seed| (n, seed))).collect();
         let (done, total) = (AtomicUsize::new(0), jobs.len());
         let (stopped, progress, longest) = (self.options.stop, self.progress, self.longest);
         if total > 0 {
@@ -147,6 +152,13 @@ mod tests {
             assert_eq!(runs[1], direct);
         }
         assert_eq!(asked.load(Ordering::Relaxed), 8, "cached runs are not repeated");
+    }
+
+    #[test]
+    fn the_seed_after_the_largest_is_0() {
+        let options = Options { seed: u64::MAX, ..Options::default() };
+        let runs = Lab::new(&options, &|_, _, _| ()).runs("x", &scenario(1), 2).expect("they run");
+        assert_eq!([runs[0].seed, runs[1].seed], [u64::MAX, 0]);
     }
 
     #[test]

@@ -33,6 +33,11 @@ impl<'a> Lab<'a> {
         self.general.seed()
     }
 
+    /// The seeds of a number of runs.
+    pub(super) fn seeds(&self, count: u32) -> impl Iterator<Item = u64> + use<> {
+        self.general.seeds(count)
+    }
+
     /// One run with the first seed.
     pub(super) fn single(&self, setting: &Setting) -> Result<RunResult, ReproduceError> {
         let (what, scenario) = (setting.to_string(), setting.scenario());

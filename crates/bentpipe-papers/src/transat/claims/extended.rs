@@ -18,11 +18,6 @@ const LINK_RTT_MS: u16 = 550;
 /// Number of segments of 960 B in 10 MB.
 const TEN_MEGABYTES: u32 = 10_417;
 
-/// The paper's number of runs.
-fn seeds(lab: &Lab<'_>) -> std::ops::Range<u64> {
-    lab.seed()..lab.seed() + TRANSAT_TABLES.replications as u64
-}
-
 /// A tick of the sender's clock between ns-2's default of 0.1 s and the 0.5 s that fit tables 4 and 5 best. The paper
 /// does not print its tick; its two statements need a timeout between 1.1 and 1.65 s, which such a tick gives.
 const FINER_TICK_MS: u16 = 300;
@@ -43,7 +38,7 @@ fn bursts_met(trace: &Recorder) -> usize {
 /// Spurious timeouts, bursts and the mean time, over the paper's number of runs.
 fn spurious(lab: &Lab<'_>, setting: &Setting) -> Result<(usize, usize, f64), ReproduceError> {
     let (mut timeouts, mut bursts, mut time) = (0, 0, 0.0);
-    for seed in seeds(lab) {
+    for seed in lab.seeds(TRANSAT_TABLES.replications as u32) {
         let (result, trace) = lab.traced_with_seed(setting, seed)?;
         debug_assert_eq!(result.links.iter().map(|l| l.dropped()).sum::<u64>(), 0, "nothing can be lost here");
         timeouts += trace.flows[0].timeouts.len();
@@ -152,7 +147,7 @@ pub(super) fn t_c33(lab: &Lab<'_>) -> Checked {
         let setting = Setting::one_flow().with_variant(Variant::Enh);
         let setting = setting.with_lost_bursts_under(Layer { paced, ..Layer::PLAIN });
         let mut sum = 0.0;
-        for seed in seeds(lab) {
+        for seed in lab.seeds(TRANSAT_TABLES.replications as u32) {
             let (_, trace) = lab.traced_with_seed(&setting, seed)?;
             sum += back_to_back(&trace.flows[0].received) as f64;
         }
@@ -179,7 +174,7 @@ pub(super) fn t_c34(lab: &Lab<'_>) -> Checked {
     let after_bursts = |round_trips: u16| {
         let setting = Setting::one_flow().with_variant(Variant::Sack).with_bursts(1, LINK_RTT_MS * round_trips);
         let mut drops = 0;
-        for seed in seeds(lab) {
+        for seed in lab.seeds(TRANSAT_TABLES.replications as u32) {
             let (_, trace) = lab.traced_with_seed(&setting, seed)?;
             let flow = &trace.flows[0];
             let end = flow.received.last().map_or(0.0, |p| p.0);

@@ -63,6 +63,11 @@ impl<'a> Lab<'a> {
 
     /// A number of runs of each scenario, in parallel; results in the order of the scenarios.
     pub(crate) fn sweep(&self, what: &str, scenarios: &[Scenario], count: u32) -> Result<Vec<Runs>, ReproduceError> {
+        let limited = |scenario: &Scenario| {
+            let time_limit = scenario.time_limit.min(self.longest);
+            Scenario { time_limit, ..scenario.clone() }
+        };
+        let scenarios: Vec<_> = scenarios.iter().map(limited).collect();
         // The lab sets the seeds, so scenarios that differ only in their seed have the same key.
         let key = |scenario: &Scenario| (scenario.with_seed(self.options.seed).to_toml(), count);
         let keys: Vec<_> = scenarios.iter().map(key).collect();
@@ -71,16 +76,14 @@ impl<'a> Lab<'a> {
             .collect();
         let jobs: Vec<_> = missing.iter().flat_map(|&n| self.seeds(count).map(move |seed| (n, seed))).collect();
         let (done, total) = (AtomicUsize::new(0), jobs.len());
-        let (stopped, progress, longest) = (self.options.stop, self.progress, self.longest);
+        let (stopped, progress) = (self.options.stop, self.progress);
         if total > 0 {
             progress(what, 0, total);
             let results = in_parallel(jobs, self.options.threads, |(n, seed)| {
                 if stopped() {
                     return Ok(None);
                 }
-                let scenario = &scenarios[n];
-                let scenario = Scenario { time_limit: scenario.time_limit.min(longest), ..scenario.clone() };
-                let result = run_with(&scenario, seed, &mut NoProbe, Timers::Lazy, |_| !stopped())?;
+                let result = run_with(&scenarios[n], seed, &mut NoProbe, Timers::Lazy, |_| !stopped())?;
                 progress(what, done.fetch_add(1, Ordering::Relaxed) + 1, total);
                 Ok(Some(result))
             })?;

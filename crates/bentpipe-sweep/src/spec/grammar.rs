@@ -41,7 +41,7 @@ pub(super) const SWEEP: &[Field] = &[
     field(
         "variants",
         Shape::List(&Shape::Text),
-        "TCP variants that are compared at each point, as in `bentpipe compare`. Default: those in the scenario.",
+        "Transports that are compared at each point, as in `bentpipe compare`: variants of TCP, those of QUIC (`quic-cubic`), and the scenario's own. Default: what the flows have.",
     ),
     field(
         "gateways",

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bentpipe_language::document::{self, Node, Value};
-use bentpipe_language::error::{Problems, ScenarioErrors};
+use bentpipe_language::error::{Mistake, Problems, ScenarioErrors};
 use bentpipe_language::kind::Kind;
 use bentpipe_language::reader::{Item, View, join};
 use bentpipe_language::shape::Shape;
@@ -27,6 +27,13 @@ pub(super) fn spec(text: &str, name: &str, find: Find<'_>) -> Result<Spec, Scena
     }
     let Value::Table(table) = &root.value else { return problems.finish(None) };
     if Kind::Sweep.is_another(table, &mut problems) {
+        return problems.finish(None);
+    }
+    if let Some(entry) = table.get("transports") {
+        let mistake = Mistake::new("transports", "`variants` names the transports of a sweep")
+            .expected("variants = [\"sack\", \"quic-cubic\"], for example")
+            .help("your own are in the scenario's [variants.NAME], or in [set.variants.NAME] here".to_owned());
+        problems.add(entry.key_span, mistake);
         return problems.finish(None);
     }
     let view = View::open(table, String::new(), root.span, SWEEP, &mut problems);

@@ -101,7 +101,18 @@ fn a_scenario_is_no_sweep_and_a_sweep_no_scenario() {
     assert_eq!((error.line, error.message.as_str()), (2, "this is a sweep file, not a scenario"));
     // What lacks all of them is a document of the wanted kind with a mistake.
     let errors = Scenario::parse("name = \"x\"\n", "x.toml", &[]).expect_err("no links");
-    assert!(errors.0.iter().any(|error| error.message == "the scenario needs `links`"), "{errors}");
+    let lacks_links = |error: &&ScenarioError| error.message == "the scenario needs `links`";
+    let error = errors.0.iter().find(lacks_links).unwrap_or_else(|| panic!("{errors}"));
+    assert_eq!(error.expected.as_deref(), Some("at least one [[links]]"));
+}
+
+#[test]
+fn transports_are_variants() {
+    let (line, key, message, expected) = one("[[transports]]\nname = \"quic\"\n");
+    assert_eq!((line, key.as_str()), (2, "transports"));
+    assert!(message.contains("`variants`") && expected.contains("variants = ["), "{message} {expected}");
+    let spec = spec("variants = [\"sack\", \"mine\"]\n[set.variants.mine]\nbase = \"sack\"\ninitial_window = 4\n");
+    assert_eq!(spec.candidates[1].name, "mine");
 }
 
 #[test]

@@ -110,7 +110,7 @@ pub struct Plan {
     finished: Vec<Option<u32>>,
     /// Fingerprints of each opened point's candidates.
     fingerprints: Vec<Vec<u128>>,
-    done: u64,
+    progress: Progress,
 }
 
 impl Plan {
@@ -118,8 +118,11 @@ impl Plan {
     pub fn new(spec: Spec) -> Plan {
         let points = design::points(&spec);
         let (finished, fingerprints) = (vec![None; points.len()], vec![Vec::new(); points.len()]);
+        let runs = u64::from(spec.repetitions) * spec.candidates.len() as u64;
+        let at_most = runs * points.len() as u64;
+        let progress = Progress { done: 0, at_most, points_done: 0, points: points.len() };
         let (spec, open, ready) = (Arc::new(spec), BTreeMap::new(), VecDeque::new());
-        Plan { spec, points, next: 0, open, ready, finished, fingerprints, done: 0 }
+        Plan { spec, points, next: 0, open, ready, finished, fingerprints, progress }
     }
 
     /// The sweep.
@@ -166,7 +169,7 @@ impl Plan {
         let Some(open) = self.open.get_mut(&job.point) else { return };
         open.values[job.candidate][job.repetition as usize] = row.value;
         open.missing -= 1;
-        self.done += 1;
+        self.progress.done += 1;
         if open.missing == 0 {
             self.round_over(job.point, &known);
         }
@@ -200,14 +203,7 @@ impl Plan {
 
     /// The progress of the sweep.
     pub fn progress(&self) -> Progress {
-        let each = self.spec.candidates.len() as u64;
-        let at_most = |finished: &Option<u32>| each * u64::from(finished.unwrap_or(self.spec.repetitions));
-        Progress {
-            done: self.done,
-            at_most: self.finished.iter().map(at_most).sum(),
-            points_done: self.finished.iter().flatten().count(),
-            points: self.points.len(),
-        }
+        self.progress
     }
 
     fn open(&mut self, point: usize, known: &impl Fn(&Key) -> Option<Option<f64>>) -> Result<(), PlanError> {
@@ -237,6 +233,9 @@ impl Plan {
                 |stop: &crate::stop::Stop| open.target >= stop.min && stop.is_enough(&open.values, spec.baseline);
             if open.target == open.max || stop.is_some_and(enough) {
                 self.finished[point] = Some(open.target);
+                self.progress.points_done += 1;
+                let fewer = spec.repetitions - open.target;
+                self.progress.at_most -= u64::from(fewer) * spec.candidates.len() as u64;
                 self.open.remove(&point);
                 return;
             }
@@ -249,7 +248,7 @@ impl Plan {
                     let value = known(&key);
                     open.values[candidate].push(value.flatten());
                     match value {
-                        Some(_) => self.done += 1,
+                        Some(_) => self.progress.done += 1,
                         None => {
                             open.missing += 1;
                             self.ready.push_back(Job { point, candidate, repetition, key, at: open.at.clone() });

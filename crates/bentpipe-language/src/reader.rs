@@ -118,11 +118,14 @@ impl<'a> View<'a> {
 
     /// Reports a missing key.
     pub fn missing(&self, key: &str, problems: &mut Problems) {
-        let shape = self.fields.iter().find(|field| field.key == key).map(|field| field.shape.expected());
+        let shape = self.fields.iter().find(|field| field.key == key).map(|field| field.shape);
         let what =
             if self.path.is_empty() { format!("the {}", problems.document()) } else { format!("`{}`", self.path) };
         let mut mistake = Mistake::new(&join(&self.path, key), format!("{what} needs `{key}`"));
-        mistake.expected = shape.map(|shape| format!("`{key}`: {shape}"));
+        mistake.expected = shape.map(|shape| match shape {
+            Shape::List(Shape::Table(_)) if self.path.is_empty() => format!("at least one [[{key}]]"),
+            shape => format!("`{key}`: {}", shape.expected()),
+        });
         problems.add(self.span, mistake);
     }
 }

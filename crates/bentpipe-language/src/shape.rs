@@ -151,6 +151,7 @@ impl Shape {
                 let keys: Vec<_> = fields.iter().map(|field| field.key).collect();
                 format!("a table of {}", keys.join(", "))
             }
+            Shape::List(Shape::Table(_)) => "a list of tables".to_owned(),
             Shape::List(inner) => format!("a list, each entry {}", inner.expected()),
             Shape::Pair(inner) => format!("a list of two, each {}", inner.expected()),
             Shape::Named(_) => "a table of tables".to_owned(),

@@ -362,7 +362,7 @@ fn prefixes(
     let prefixes: Vec<Prefix> = written(&item, PREFIXES, problems)?;
     if prefixes.is_empty() && !replaces {
         let message = "no prefix: nothing could be sent to this peer, and nothing from it accepted";
-        item.refuse(problems, message, Some("such as [\"10.1.7.0/24\"]".to_owned()));
+        item.refuse(problems, message, Some("[\"10.1.7.0/24\"], for example".to_owned()));
     }
     Some(prefixes)
 }

@@ -38,7 +38,7 @@ pub(crate) fn distribution(item: &Item<'_>, problems: &mut Problems) -> Option<D
     let kinds: Vec<_> = all.iter().filter_map(|key| view.get(key)).collect();
     let [kind] = kinds.as_slice() else {
         let message = format!("`{}` must be exactly one of {}", item.path, all.join(", "));
-        item.refuse(problems, message, Some("such as { uniform = [\"1 s\", \"10 s\"] }".to_owned()));
+        item.refuse(problems, message, Some("{ uniform = [\"1 s\", \"10 s\"] }, for example".to_owned()));
         return None;
     };
     let limits: Vec<_> = ["clip", "truncate"].iter().filter_map(|key| view.get(key)).collect();
@@ -133,7 +133,7 @@ pub(crate) fn channel(
     let given: Vec<_> = [process, view.get("schedule"), view.get("file")].into_iter().flatten().collect();
     if given.len() != 1 {
         let message = format!("`{}` must have exactly one of gap and length, schedule, file", item.path);
-        let expected = "such as { gap = { uniform = [\"1 s\", \"10 s\"] }, length = \"200 ms\" }";
+        let expected = "{ gap = { uniform = [\"1 s\", \"10 s\"] }, length = \"200 ms\" }, for example";
         item.refuse(problems, message, Some(expected.to_owned()));
         return None;
     }

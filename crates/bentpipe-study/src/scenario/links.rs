@@ -353,7 +353,7 @@ fn packet_bursts(item: &Item<'_>, problems: &mut Problems) -> Option<PacketBurst
     if burstiness.is_some() == length.is_some() {
         let message = format!("`{}` must have either `burstiness` or `length`", item.path);
         let expected =
-            "such as { start = \"1 %\", burstiness = \"50 %\" } or { start = \"0.5 %\", length = \"5 packets\" }";
+            "{ start = \"1 %\", burstiness = \"50 %\" } or { start = \"0.5 %\", length = \"5 packets\" }, for example";
         item.refuse(problems, message, Some(expected.to_owned()));
         return None;
     }

@@ -101,7 +101,7 @@ fn codel(view: &View<'_>, problems: &mut Problems) -> Option<Codel> {
     let interval = span("interval", Codel::DEFAULT.interval, problems)?;
     if target == Duration::ZERO || target > interval {
         let mistake = Mistake::new(&format!("{}.target", view.path), "`target` must be above 0 and at most `interval`");
-        problems.add(view.span, mistake.expected("such as target = \"5 ms\", interval = \"100 ms\""));
+        problems.add(view.span, mistake.expected("target = \"5 ms\", interval = \"100 ms\", for example"));
         return None;
     }
     Some(Codel { target, interval })
@@ -132,7 +132,7 @@ fn dualpi2(view: &View<'_>, problems: &mut Problems) -> Option<DualPi2> {
         return refused(
             "target",
             "`target` must be at least 1 us and at most `max_rtt`",
-            "such as target = \"15 ms\"",
+            "target = \"15 ms\", for example",
             problems,
         );
     }

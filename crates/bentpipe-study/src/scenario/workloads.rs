@@ -35,7 +35,7 @@ pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Op
         ["bytes", "greedy", "paced", "request_response"].iter().filter_map(|key| view.get(key)).collect();
     if given.len() != 1 {
         let message = format!("`{}` must have exactly one of bytes, greedy, paced, request_response", view.path);
-        let mistake = Mistake::new(&view.path, message).expected("such as bytes = \"10 MB\"");
+        let mistake = Mistake::new(&view.path, message).expected("bytes = \"10 MB\", for example");
         problems.add(given.get(1).map_or(view.span, |item| item.node.span), mistake);
         return None;
     }
@@ -116,7 +116,7 @@ fn mpeg(item: &Item<'_>, problems: &mut Problems) -> Option<Mpeg> {
     let interval = view.require("interval", problems).and_then(|item| {
         let span = item.duration(problems)?;
         if span == Duration::ZERO {
-            item.refuse(problems, "the time between frames cannot be zero", Some("such as \"40 ms\"".to_owned()));
+            item.refuse(problems, "the time between frames cannot be zero", Some("\"40 ms\", for example".to_owned()));
             return None;
         }
         Some(span)

@@ -11,6 +11,9 @@ use super::suggest::did_you_mean;
 /// The source name of overrides in errors.
 pub const SOURCE: &str = "--set";
 
+/// Max steps of a path. No file format has as many; each is a table within another, and functions on tables recurse.
+const MAX_STEPS: usize = 32;
+
 /// What an override needs to know of a file format.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
@@ -30,6 +33,11 @@ pub fn apply(root: &mut Node, path: &str, value: &str, rules: &Rules, problems: 
     if path.split('.').any(|step| step.trim().is_empty()) {
         let mistake = Mistake::new(path, "the override does not name a key").expected("a path such as links.sat.delay");
         return problems.add(whole, mistake);
+    }
+    let steps = path.split('.').count();
+    if steps > MAX_STEPS {
+        let mistake = Mistake::new("", format!("the path has {steps} steps")).expected(format!("at most {MAX_STEPS}"));
+        return problems.add(Span::new(source, 0..0), mistake);
     }
     let offset = path.len() + 1;
     let new = document::parse_value(value, source, offset).unwrap_or_else(|| Node {

@@ -231,6 +231,14 @@ fn overrides_reach_every_place() {
 }
 
 #[test]
+fn an_override_with_many_steps_is_refused() {
+    let sets = [(["a"; 100_000].join("."), "1".to_owned())];
+    let errors = Scenario::parse(EVERYTHING, "test.toml", &sets).expect_err("too deep");
+    assert_eq!(errors.0[0].message, "the path has 100000 steps");
+    assert!(errors.0[0].to_string().len() < 2000);
+}
+
+#[test]
 fn a_trace_of_bursts_is_read_from_beside_the_scenario() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("fades.csv"), "# a walk\nstart_s,length_s\n4.2,0.024\n\n10, 1e-3\n")

@@ -99,6 +99,17 @@ impl ScenarioError {
         }
     }
 
+    /// The same in the text without its first bytes, `prefix`, under another name: as the user typed it, if the prefix was added.
+    pub fn without_prefix(mut self, prefix: &str, source: &str) -> Self {
+        let Some(text) = self.text.strip_prefix(prefix) else { return self };
+        let [start, end] = [self.range.start, self.range.end].map(|at| at.saturating_sub(prefix.len()));
+        if self.line == 1 {
+            self.column = self.column.saturating_sub(prefix.chars().count()).max(1);
+        }
+        (self.text, self.range, self.source) = (Arc::from(text), start..end, source.to_owned());
+        self
+    }
+
     /// Formats the error like a compiler, with the line and a caret; `colour` for a terminal.
     pub fn render(&self, colour: bool) -> String {
         let label = self.expected.as_ref().map(|expected| format!("expected {expected}"));

@@ -10,7 +10,7 @@ use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Probability, Time};
 use bentpipe_language::single;
 use bentpipe_language::suggest::did_you_mean;
-use bentpipe_study::scenario::{LinkSpec, Scenario};
+use bentpipe_study::scenario::{LinkSpec, Scenario, ScenarioErrors};
 use serde::{Deserialize, Serialize};
 
 use crate::args::realtime::{LinkFade, LinkSet};
@@ -25,6 +25,9 @@ pub(super) const MARK: u32 = 1;
 
 /// A request: the name of a link, and keys with their values; or [`FADE`] alone, with a time.
 type Change = (String, Vec<(String, String)>);
+
+/// The source of a request's values in errors.
+const TYPED: &str = "link set";
 
 /// No key of links.
 const FADE: &str = "fade";
@@ -137,7 +140,9 @@ impl Live {
                 sets.retain(|(known, _)| *known != key);
                 sets.push((key, value.clone()));
             }
-            changed = Scenario::parse(&self.text, "link set", &sets).map_err(|errors| errors.to_string())?;
+            let prefix = format!("links.{}.", self.scenario[link].name);
+            changed =
+                Scenario::parse(&self.text, TYPED, &sets).map_err(|errors| as_typed(errors, &prefix).to_string())?;
         }
         let same = |a: &Scenario, b: &Scenario| {
             let ends =
@@ -228,6 +233,11 @@ fn known(link: &str, key: &str) -> Result<(), String> {
     Err(format!("`{link}` has no setting `{first}`: {help}"))
 }
 
+/// The errors at what the user typed: `rate=5` instead of `links.sat/forward.rate=5`.
+fn as_typed(ScenarioErrors(errors): ScenarioErrors, prefix: &str) -> ScenarioErrors {
+    ScenarioErrors(errors.into_iter().map(|error| error.without_prefix(prefix, TYPED)).collect())
+}
+
 /// The link, losing everything.
 fn faded(spec: &LinkSpec) -> LinkSpec {
     let all = LossConfig { packet: Probability::ONE, bit: Probability::ZERO };
@@ -289,5 +299,16 @@ mod tests {
         assert_eq!(said("dealy"), "`sat` has no setting `dealy`: did you mean `delay`?");
         assert!(said("links").contains("has no setting `links`: ") && said("colour").contains("delay='40 ms'"));
         assert!(said("name").contains("cannot change while it runs") && said("forward.delay").contains("cannot"));
+    }
+
+    #[test]
+    fn a_mistake_is_shown_as_it_was_typed() {
+        let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\ndelay = \"9 ms\"\n";
+        let sets = [("links.sat/forward.rate".to_owned(), "5 Mbid/s".to_owned())];
+        let resolved = Scenario::parse(text, "t.toml", &[]).expect("a scenario").to_toml();
+        let errors = Scenario::parse(&resolved, TYPED, &sets).expect_err("no unit");
+        let shown = as_typed(errors, "links.sat/forward.").to_string();
+        assert!(shown.contains("--> link set:1:6\n") && shown.contains("\n1 | rate=5 Mbid/s\n"), "{shown}");
+        assert!(shown.contains("\n  |      ^"), "{shown}");
     }
 }

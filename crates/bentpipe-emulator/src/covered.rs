@@ -49,14 +49,15 @@ pub(crate) fn hosts_with(names: &[(String, IpAddr)]) -> io::Result<Option<String
     }
 }
 
-/// The lines for the names that a resolver would look up there.
+/// True if a resolver would look this name up there.
+pub(crate) fn can_resolve(name: &str) -> bool {
+    name != "localhost" && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.') && !name.is_empty()
+}
+
+/// The lines for the names that can resolve.
 fn lines(names: &[(String, IpAddr)]) -> String {
-    let is_name = |name: &str| {
-        name != "localhost"
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
-            && !name.is_empty()
-    };
-    names.iter().filter(|(name, _)| is_name(name)).map(|(name, address)| format!("{address} {name}\n")).collect()
+    let named = names.iter().filter(|(name, _)| can_resolve(name));
+    named.map(|(name, address)| format!("{address} {name}\n")).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::unistd::AccessFlags;
 
 use super::{EmulateError, Unsupported};
-use crate::covered::hosts_with;
+use crate::covered::{can_resolve, hosts_with};
 use crate::network::Network;
 use crate::plan::{Addressing, HostId, PREFIX_V4, PREFIX_V6, Plan};
 use crate::running::Emulator;
@@ -96,6 +96,12 @@ impl Lab {
         self.unnamed.as_ref()
     }
 
+    /// What programs in the namespaces call a host: its name, or its address if the name does not resolve.
+    pub fn name_of(&self, host: &Host) -> String {
+        let is_named = self.unnamed.is_none() && can_resolve(&host.name);
+        if is_named { host.name.clone() } else { host.v4.to_string() }
+    }
+
     /// The hosts, in the scenario's order.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
@@ -135,7 +141,8 @@ fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Res
 /// a server listens on IPv4 alone.
 fn name(session: &Session, hosts: &[Host]) -> io::Result<()> {
     let names: Vec<_> = hosts.iter().map(|host| (host.name.clone(), host.v4.into())).collect();
-    let Some(text) = hosts_with(&names)? else { return Ok(()) };
+    let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no /etc/hosts");
+    let text = hosts_with(&names)?.ok_or_else(missing)?;
     hosts.iter().try_for_each(|host| session.hosts(&host.namespace, &text))
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
         true => print,
         false => output::print_aside,
     };
-    announce(args, &scenario, &remake, lab.hosts(), print)?;
+    announce(args, &scenario, &remake, &lab, print)?;
     if let Some(why) = lab.unnamed() {
         note!("bentpipe: not available: the hosts' names in their namespaces: {why}");
     }
@@ -90,9 +90,10 @@ fn announce(
     args: &Emulate,
     scenario: &Scenario,
     remake: &Remake,
-    hosts: &[Host],
+    lab: &Lab,
     print: output::Print,
 ) -> Result<(), Failure> {
+    let hosts = lab.hosts();
     let v6 = |host: &Host| host.v6.map(|v6| v6.to_string());
     if args.json {
         let hosts = hosts.iter().map(|host| {
@@ -110,9 +111,10 @@ fn announce(
     let [first, .., last] = hosts else {
         return Err(Failure::usage("the scenario has fewer than two hosts", None));
     };
+    let (near, far, server) = (&last.namespace, &first.namespace, lab.name_of(first));
     let use_it = format!(
-        "  ip netns exec {} ping -c 3 {}\n  ip netns exec {} iperf3 -s -D && ip netns exec {} iperf3 -c {} -R",
-        last.namespace, first.v4, first.namespace, last.namespace, first.v4
+        "  ip netns exec {near} ping -c 3 {server}\n\
+         \x20 ip netns exec {far} iperf3 -s -D && ip netns exec {near} iperf3 -c {server} -R"
     );
     let ctrl_c = if args.command.is_empty() { "Ctrl-C ends it.\n" } else { "" };
     print(&format!("{}\n\n{table}\n\nUse it, for example:\n{use_it}\n{ctrl_c}{}\n", scenario.headline(), remake.line()))

@@ -433,6 +433,11 @@ fn names_of_hosts_resolve_in_their_namespaces() {
     let said = output(&["emulate", &path, "--", "sh", "-c", script]);
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
     let Some((namespace, addresses)) = text.split_once('\n') else { panic!("{text:?}") };
-    assert_eq!(addresses, "198.18.0.2\n", "{}", String::from_utf8_lossy(&said.stderr));
+    let announced = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(addresses, "198.18.0.2\n", "{announced}");
+    assert!(
+        announced.contains(&format!("ip netns exec {} ping -c 3 A\n", namespace.replace("-A", "-B"))),
+        "{announced}"
+    );
     assert!(!std::path::Path::new("/etc/netns").join(namespace).exists(), "the file of names is left");
 }

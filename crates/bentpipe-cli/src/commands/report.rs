@@ -18,7 +18,7 @@ use super::{explain, recommend as systems};
 use crate::args::Report;
 use crate::failure::{End, Failure};
 use crate::output::{self, Grid, Inputs, Remake};
-use crate::{interrupt, source};
+use crate::{interrupt, progress, source};
 
 /// The recommendation's margin: the default of `bentpipe recommend`.
 const MARGIN: f64 = 0.05;
@@ -77,13 +77,17 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
         recommendation = what_would_help(&mut page, &compared, args.reps)?;
     }
     page.heading("Over time");
+    let bar = progress::steps(PLOTS.len() as u64);
+    bar.set_message("plots");
     for (plot, caption) in PLOTS {
         let figure = figure(&scenario, &sequence, plot);
         // A figure of UDP flows alone has no panel.
         if figure.panels.iter().any(|panel| !panel.series.is_empty()) {
             page.figure(&figure.to_svg().map_err(Failure::broken)?, caption);
         }
+        bar.inc(1);
     }
+    bar.finish_and_clear();
     page.heading("Paths and settings");
     page.listing(&explain::text(&scenario, &outlook));
     page.heading("How to remake it");

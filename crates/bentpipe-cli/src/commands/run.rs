@@ -1,6 +1,6 @@
 //! `bentpipe run`: one run, its summary, and its outputs.
 
-use std::cell::Cell;
+use std::cell::{Cell, LazyCell};
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
@@ -204,7 +204,7 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
 
 /// What `--fail-if` can be about.
 fn readings(summary: &Summary) -> Vec<Reading<'_>> {
-    let of = |flow: &'_ FlowSummary| {
+    let of = |flow: &FlowSummary| {
         [
             ("time", flow.time_s),
             ("goodput", flow.goodput_bit_s),
@@ -233,20 +233,22 @@ fn end(scenario: &Scenario, summary: &Summary, interrupted: bool) -> End {
 
 /// Why transfers of a run did not finish; empty if all did.
 pub(super) fn faults(scenario: &Scenario, summary: &Summary) -> Vec<String> {
-    let flows = scenario.flows.iter().zip(&summary.flows);
-    let aborted = flows.filter_map(|(spec, flow)| {
+    // Of all flows at once, if it is needed.
+    let outlook = LazyCell::new(|| Outlook::new(scenario).ok());
+    let flows = scenario.flows.iter().zip(&summary.flows).enumerate();
+    let aborted = flows.filter_map(|(n, (spec, flow))| {
         let why = flow.aborted?;
-        Some(format!("the flow `{}` was aborted: {why}{}", flow.name, idle(scenario, spec, why)))
+        let rtt_ms = || Some(outlook.as_ref()?.flows.get(n)?.rtt_ms);
+        Some(format!("the flow `{}` was aborted: {why}{}", flow.name, idle(spec, why, rtt_ms)))
     });
     aborted.chain(summary.timed_out.then(|| timed_out(summary))).collect()
 }
 
 /// After an idle timeout of QUIC, a line with the two times that may explain it; otherwise nothing.
-fn idle(scenario: &Scenario, spec: &FlowSpec, why: &str) -> String {
+fn idle(spec: &FlowSpec, why: &str, rtt_ms: impl FnOnce() -> Option<f64>) -> String {
     let (FlowKind::Quic(quic), "idle timeout") = (&spec.kind, why) else { return String::new() };
     let timeout = quic.idle_timeout.as_secs_f64();
-    let outlook = Outlook::new(scenario).ok().and_then(|all| all.flows.into_iter().find(|look| look.name == spec.name));
-    let path = outlook.map_or(String::new(), |look| format!("; the path's round trip is {} s", look.rtt_ms / 1e3));
+    let path = rtt_ms().map_or(String::new(), |ms| format!("; the path's round trip is {} s", ms / 1e3));
     format!("\n  help: one end received nothing for {timeout} s (`quic.idle_timeout`){path}")
 }
 

@@ -57,13 +57,14 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
             FlowKind::Tcp(tcp) => Some(&**tcp),
             FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
         };
-        match groups.iter_mut().find(|group| group.takes(look, tcp)) {
+        let nameless = FlowOutlook { name: String::new(), ..look.clone() };
+        match groups.iter_mut().find(|group| group.takes(&nameless, tcp)) {
             Some(group) => group.names.push(&look.name),
-            None => groups.push(Group { names: vec![&look.name], look, tcp }),
+            None => groups.push(Group { names: vec![&look.name], look: nameless, tcp }),
         }
     }
     for group in groups {
-        let _ = write!(out, "\n{}", flow_text(&listed(&group.names), group.look));
+        let _ = write!(out, "\n{}", flow_text(&listed(&group.names), &group.look));
         if let Some(tcp) = group.tcp {
             let _ = write!(out, "\n{}", tcp_text(scenario, tcp));
         }
@@ -87,15 +88,15 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
 /// Flows that differ only in name.
 struct Group<'a> {
     names: Vec<&'a str>,
-    look: &'a FlowOutlook,
+    /// Without a name.
+    look: FlowOutlook,
     tcp: Option<&'a TcpFlow>,
 }
 
 impl Group<'_> {
-    fn takes(&self, look: &FlowOutlook, tcp: Option<&TcpFlow>) -> bool {
-        let same = FlowOutlook { name: self.look.name.clone(), ..look.clone() };
-        let cells = |tcp: &TcpFlow| (tcp.sender, tcp.receiver);
-        same == *self.look && self.tcp.map(cells) == tcp.map(cells)
+    fn takes(&self, nameless: &FlowOutlook, tcp: Option<&TcpFlow>) -> bool {
+        let ends = |tcp: &TcpFlow| (tcp.sender, tcp.receiver);
+        self.look == *nameless && self.tcp.map(ends) == tcp.map(ends)
     }
 }
 

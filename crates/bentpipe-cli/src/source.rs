@@ -27,7 +27,10 @@ pub(crate) fn load(world: &World, inputs: &mut Inputs) -> Result<Scenario, Failu
 /// The same for commands that need no flows.
 pub(crate) fn load_links(world: &World, inputs: &mut Inputs) -> Result<Scenario, Failure> {
     let scenario = read(&world.file, &world.sets, inputs)?;
-    Ok(world.seed.map_or(scenario.clone(), |seed| scenario.with_seed(seed)))
+    Ok(match world.seed {
+        Some(seed) => scenario.with_seed(seed),
+        None => scenario,
+    })
 }
 
 /// The same, with another variant for all TCP connections.
@@ -37,7 +40,10 @@ pub(crate) fn load_with_variant(
     inputs: &mut Inputs,
 ) -> Result<Scenario, Failure> {
     let scenario = load(world, inputs)?;
-    variant.map_or(Ok(scenario.clone()), |variant| with_variant(&scenario, variant))
+    match variant {
+        Some(variant) => with_variant(&scenario, variant),
+        None => Ok(scenario),
+    }
 }
 
 /// The scenario with another variant for all TCP connections.

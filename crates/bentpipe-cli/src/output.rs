@@ -204,7 +204,9 @@ fn fitted(mut table: Table, width: Option<u16>) -> String {
     let mut whole = table.clone();
     whole.row_iter_mut().for_each(hang_name);
     for (column, longest) in whole.column_iter_mut().zip(longest_words(&table)) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(longest as u16 + 1)));
+        column.set_constraint(ColumnConstraint::LowerBoundary(ColumnWidth::Fixed(
+            u16::try_from(longest + 1).unwrap_or(u16::MAX),
+        )));
     }
     let text = whole.trim_fmt();
     spaced(if fits(&text, width) { text } else { table.trim_fmt() })

@@ -217,7 +217,9 @@ def _drive(raw: _bentpipe.Sweep, executor: concurrent.futures.Executor, chunk: i
             if not pending:
                 continue
             done, _ = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in done:
+            failed = [future for future in done if future.cancelled() or future.exception() is not None]
+            # First what has ended well, so that an error loses none of it.
+            for future in [*(done - {*failed}), *failed]:
                 raw.give(pending.pop(future), future.result())
             if show:
                 _show(raw, started, before)

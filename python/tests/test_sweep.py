@@ -119,6 +119,31 @@ def test_dask_with_a_worker_killed_in_the_middle(tmp_path, alone):
     assert table(tmp_path) == alone
 
 
+class Together(concurrent.futures.Executor):
+    """Its calls end before the sweep waits for them, and the n-th one fails."""
+
+    def __init__(self, failing=None):
+        self.failing, self.calls = failing, 0
+
+    def submit(self, function, *arguments):
+        future = concurrent.futures.Future()
+        if self.calls == self.failing:
+            future.set_exception(RuntimeError("a dead machine"))
+        else:
+            future.set_result(function(*arguments))
+        self.calls += 1
+        return future
+
+
+def test_a_failing_call_loses_no_other(tmp_path, alone):
+    with pytest.raises(RuntimeError, match="a dead machine"):
+        sweep(tmp_path, executor=Together(failing=3))
+    rest = Together()
+    sweep(tmp_path, executor=rest)
+    assert rest.calls == 1
+    assert table(tmp_path) == alone
+
+
 def test_a_rule_asks_for_more_on_any_executor(tmp_path):
     rule = {"tolerance": "3 %", "min_repetitions": 6, "repetitions": 200}
     first = sweep(tmp_path / "threads", **rule)

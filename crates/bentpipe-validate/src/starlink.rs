@@ -87,10 +87,13 @@ fn pings(data: &Path, odd: bool) -> anyhow::Result<Samples> {
     let path = data.join("mmsys24_ping_100ms_60min.txt");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let mut all = Vec::new();
-    for line in text.lines() {
+    for (n, line) in text.lines().enumerate() {
         let mut words = line.split_whitespace();
         let (Some(at), Some(_), Some(rtt)) = (words.next(), words.next(), words.next()) else { continue };
-        let (at, rtt): (f64, f64) = (at.parse()?, rtt.parse()?);
+        let number = |word: &str| -> anyhow::Result<f64> {
+            word.parse().with_context(|| format!("{}:{}: `{word}`: expected a number", path.display(), n + 1))
+        };
+        let (at, rtt) = (number(at)?, number(rtt)?);
         if rtt > 0.0 && (at as u64 / BLOCK) % 2 == u64::from(odd) {
             all.push((at, rtt));
         }

@@ -262,7 +262,8 @@ impl RttEstimator {
             self.srtt = r;
             self.rttvar = r / 2;
         }
-        self.base = Duration::from_ticks(self.srtt + (4 * self.rttvar).max(GRANULARITY.as_ticks()));
+        let deviation = self.rttvar.saturating_mul(4).max(GRANULARITY.as_ticks());
+        self.base = Duration::from_ticks(self.srtt.saturating_add(deviation));
     }
 
     fn sample_variance(&mut self, sent: Time, now: Time) {
@@ -276,7 +277,7 @@ impl RttEstimator {
             self.srtt = r;
             self.variance = Variance { mean: 2 * r, peak: min.max(2 * r), in_force: min.max(2 * r), round: now };
         }
-        self.base = Duration::from_ticks(self.srtt + self.variance.in_force);
+        self.base = Duration::from_ticks(self.srtt.saturating_add(self.variance.in_force));
     }
 
     fn sample_ticks(&mut self, r: u64, tick: u64) {
@@ -290,7 +291,7 @@ impl RttEstimator {
             self.rttvar = r << 1;
         }
         // srtt + 4 rttvar with both at their scales: (8 srtt + 4 rttvar * 2) / 8.
-        self.base = Duration::from_ticks((((self.rttvar << 3) + self.srtt) >> 3) * tick);
+        self.base = Duration::from_ticks((((self.rttvar << 3) + self.srtt) >> 3).saturating_mul(tick));
     }
 
     //= RFC 6298 §5.7: "the RTO MUST be re-initialized to 3 seconds when data transmission begins"
@@ -358,7 +359,7 @@ impl RttEstimator {
         Some(match self.config.clock {
             RttClock::Exact | RttClock::Wheel(_) => Duration::from_ticks(self.srtt),
             RttClock::Ticks { tick, .. } => {
-                let smoothed = Duration::from_ticks((self.srtt * tick.as_ticks()) >> 3);
+                let smoothed = Duration::from_ticks(self.srtt.saturating_mul(tick.as_ticks()) >> 3);
                 match self.srtt {
                     // Forgotten by a timeout.
                     0 => self.last_sample,
@@ -402,7 +403,7 @@ fn on_wheel(now: Time, length: Duration, jiffy: Duration) -> Time {
     let length = length.as_ticks().div_ceil(jiffy);
     let shift = LEVELS.into_iter().find(|level| length < level.0).map_or(9, |level| level.1);
     let slot = ((now.as_ticks() / jiffy).saturating_add(length) >> shift) + 1;
-    Time::from_ticks(slot.saturating_mul(jiffy << shift))
+    Time::from_ticks(slot.saturating_mul(jiffy.saturating_mul(1 << shift)))
 }
 
 #[cfg(test)]

@@ -163,3 +163,22 @@ fn a_wheel_is_late_by_up_to_a_step() {
     assert_eq!((rtt.srtt(), rtt.rto()), (Some(ms(100)), ms(1000)));
     assert_eq!(rtt.deadline(at(101)), at(1120));
 }
+
+/// A round trip as long as the longest run, three years, on each clock, with the longest period.
+#[test]
+fn the_longest_round_trips_do_not_overflow() {
+    let years = Duration::from_secs(100_000_000);
+    let ticks = RttClock::Ticks { tick: years, phase: Duration::ZERO, fire_on_tick: false, bsd: false };
+    for (clock, floor) in [
+        (RttClock::Exact, RtoFloor::Timeout),
+        (RttClock::Exact, RtoFloor::Variance),
+        (RttClock::Wheel(years), RtoFloor::Timeout),
+        (ticks, RtoFloor::Timeout),
+    ] {
+        let mut rtt = RttEstimator::new(RtoConfig { clock, floor, ..RtoConfig::RFC6298 });
+        rtt.sample(Time::ZERO, Time::ZERO + years);
+        assert!(rtt.srtt().is_some_and(|srtt| srtt >= Duration::from_secs(1)), "{clock:?}");
+        assert_eq!(rtt.rto(), RtoConfig::RFC6298.max, "{clock:?}");
+        assert!(rtt.deadline(Time::ZERO + years) > Time::ZERO + years, "{clock:?}");
+    }
+}

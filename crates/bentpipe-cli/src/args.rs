@@ -149,6 +149,9 @@ pub(crate) struct World {
     pub(crate) seed: Option<u64>,
 }
 
+/// Max number of runs of a command: it keeps the results of all.
+const MAX_RUNS: u32 = 1_000_000;
+
 /// A whole number between two bounds.
 fn count<T>(least: T, most: T) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
@@ -221,7 +224,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "N", value_parser = count(0, u8::MAX))]
     pub(crate) figure: Option<u8>,
     /// Replications for each statistic
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = count(1, u32::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = count(1, MAX_RUNS))]
     pub(crate) reps: u32,
     /// Seed of the first replication
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed, allow_negative_numbers = true)]

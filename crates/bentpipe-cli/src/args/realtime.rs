@@ -219,7 +219,7 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
     pub(crate) tolerance: f64,
     /// Number of repetitions with drawn lateness
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = super::count(0, u64::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = super::count(0, u64::from(super::MAX_RUNS)))]
     pub(crate) draws: u64,
     /// Congestion control of Linux's hosts
     #[arg(long, value_name = "NAME", value_parser = controls(), default_value = "reno", help_heading = "Linux")]
@@ -269,10 +269,10 @@ pub(crate) struct VerifyHosts {
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
     /// Runs of the kernel per cell
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = super::count(1, u32::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = super::count(1, super::MAX_RUNS))]
     pub(crate) runs: u32,
     /// Seeds per cell with random losses, for both
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::count(1, u32::MAX))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::count(1, super::MAX_RUNS))]
     pub(crate) seeds: u32,
     /// Seeds that the kernel runs at once, where losses are random; elsewhere one run at a time. Too many slow each other down:
     /// on two processors 10 of bbr over LEO took 5 % longer, 5 did not

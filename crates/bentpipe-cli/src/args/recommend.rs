@@ -43,7 +43,7 @@ pub(crate) struct Recommend {
     #[arg(long, value_name = "NAME", default_value = "linux-cubic", add = ArgValueCandidates::new(complete::hosts), help_heading = "Scenario")]
     pub(crate) hosts: String,
     /// Number of replications, with successive seeds from the scenario's on
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::count(2, u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::count(2, super::MAX_RUNS), allow_negative_numbers = true)]
     pub(crate) reps: u32,
     /// Max slowdown of the recommended system compared with the fastest
     #[arg(long, value_name = "SHARE", default_value = "5 %", value_parser = share)]

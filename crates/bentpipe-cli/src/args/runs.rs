@@ -93,7 +93,7 @@ pub(crate) struct Report {
     #[arg(long, help_heading = "Output")]
     pub(crate) no_recommend: bool,
     /// Replications of each system in the recommendation
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = super::count(2, u32::MAX), allow_negative_numbers = true, help_heading = "Output")]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = super::count(2, super::MAX_RUNS), allow_negative_numbers = true, help_heading = "Output")]
     pub(crate) reps: u32,
     /// Print the results and the recommendation as JSON, beside the page
     #[arg(long, help_heading = "Output")]
@@ -124,7 +124,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "A,B,..", add = ArgValueCandidates::new(complete::variants), value_delimiter = ',', required = true)]
     pub(crate) variants: Vec<String>,
     /// Number of replications, with successive seeds from the scenario's on
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::count(1, u32::MAX), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = super::count(1, super::MAX_RUNS), allow_negative_numbers = true)]
     pub(crate) reps: u32,
     /// Runs in parallel; 0: one per core. Results do not depend on it
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = super::threads, allow_negative_numbers = true)]

@@ -22,16 +22,19 @@ pub(crate) fn scenarios(begun: &OsStr) -> Vec<CompletionCandidate> {
     shipped.chain(files.complete(begun)).collect()
 }
 
+/// The engine's variants of TCP.
+fn tcp() -> impl Iterator<Item = CompletionCandidate> {
+    VARIANTS.iter().map(|(name, meaning, _)| CompletionCandidate::new(*name).help(Some((*meaning).into())))
+}
+
 /// The variants that every scenario has.
 pub(crate) fn variants() -> Vec<CompletionCandidate> {
-    let tcp = VARIANTS.iter().map(|(name, meaning, _)| CompletionCandidate::new(*name).help(Some((*meaning).into())));
     let quic = Scenario::QUIC_VARIANTS.iter().map(|name| CompletionCandidate::new(*name).help(Some("QUIC".into())));
-    tcp.chain(quic).collect()
+    tcp().chain(quic).collect()
 }
 
 /// Variants for `--hosts`.
 pub(crate) fn hosts() -> Vec<CompletionCandidate> {
     let as_written = CompletionCandidate::new(AS_WRITTEN).help(Some("hosts as the scenario has them".into()));
-    let tcp = VARIANTS.iter().map(|(name, meaning, _)| CompletionCandidate::new(*name).help(Some((*meaning).into())));
-    std::iter::once(as_written).chain(tcp).collect()
+    std::iter::once(as_written).chain(tcp()).collect()
 }

@@ -145,3 +145,11 @@ def test_medians_have_the_same_columns_if_nothing_finishes():
     greedy = bp.scenario("greedy", [link], [bp.Flow("data", "a", "b", more={"greedy": True})], time_limit="2 s")
     endless = bp.replicate(greedy, 2).medians()
     assert endless["median"].isna().all() and endless.loc[0, "note"] == "no run has a value"
+
+
+def test_each_seed_has_its_own_number():
+    """Tables have signed numbers: above 2^63 - 1 a seed is shown minus 2^64, as in a sweep's table."""
+    small = {"flows.download.bytes": "100 kB", "links.sat.forward.loss": "1 %"}
+    runs = bp.compare("geo", ["sack"], runs=2, seed=2**64 - 2, set=small)
+    assert runs.seeds == [2**64 - 2, 2**64 - 1]
+    assert [sorted({*table["seed"].tolist()}) for table in (runs.flows, runs.links)] == [[-2, -1]] * 2

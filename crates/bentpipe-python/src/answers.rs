@@ -138,7 +138,7 @@ pub(crate) fn reproduce(
     };
     let defaults = studies::Options::default();
     let threads = if threads == 0 { defaults.threads } else { threads };
-    let options = studies::Options { table, figure, reps, seed, threads, stop: stopped, ..studies::Options::default() };
+    let options = studies::Options { table, figure, reps, seed, threads, stop: stopped, ..defaults };
     let rows: Vec<Row> = interruptible(py, || study(&options, &|_, _, _| ()))?.map_err(|error| match error {
         ReproduceError::NoSuchPart { .. }
         | ReproduceError::NoSuchKind { .. }

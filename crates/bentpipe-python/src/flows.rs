@@ -8,7 +8,7 @@ use crate::table::{Words, columns};
 columns! {
     /// Flows.
     Flows {
-        seed: Int64Builder, "Seed of the run.";
+        seed: Int64Builder, "Seed of the run; above 2^63 - 1 it is shown minus 2^64.";
         case: Words, "What was compared: the name given, or the scenario's.";
         flow: Words, "Name of the flow.";
         from: Words, "The node that sends, or requests.";
@@ -40,7 +40,7 @@ pub(crate) fn whole(count: u64) -> i64 {
 
 impl Flows {
     pub(crate) fn push(&mut self, case: &str, seed: u64, flow: &FlowSummary) {
-        self.seed.append_value(whole(seed));
+        self.seed.append_value(seed as i64);
         self.case.append_value(case);
         self.flow.append_value(&flow.name);
         self.from.append_value(&flow.from);
@@ -69,7 +69,7 @@ impl Flows {
 columns! {
     /// Links.
     Links {
-        seed: Int64Builder, "Seed of the run.";
+        seed: Int64Builder, "Seed of the run; above 2^63 - 1 it is shown minus 2^64.";
         case: Words, "What was compared: the name given, or the scenario's.";
         link: Words, "Name of the link, with its direction.";
         rate_bit_s: Int64Builder, "Line rate, bit/s, or the mean of one that changes; null if the line takes no time.";
@@ -89,7 +89,7 @@ columns! {
 
 impl Links {
     pub(crate) fn push(&mut self, case: &str, seed: u64, link: &LinkSummary) {
-        self.seed.append_value(whole(seed));
+        self.seed.append_value(seed as i64);
         self.case.append_value(case);
         self.link.append_value(&link.name);
         self.rate_bit_s.append_option(link.rate_bit_s.map(whole));
@@ -110,7 +110,7 @@ impl Links {
 columns! {
     /// Channels of link layers.
     Channels {
-        seed: Int64Builder, "Seed of the run.";
+        seed: Int64Builder, "Seed of the run; above 2^63 - 1 it is shown minus 2^64.";
         layer: Words, "Name of the link layer.";
         link: Words, "The link that it sends on.";
         channel: Words, "Name of the channel.";
@@ -131,7 +131,7 @@ columns! {
 
 impl Channels {
     pub(crate) fn push(&mut self, seed: u64, channel: &ChannelSummary) {
-        self.seed.append_value(whole(seed));
+        self.seed.append_value(seed as i64);
         self.layer.append_value(&channel.layer);
         self.link.append_value(&channel.link);
         self.channel.append_value(&channel.channel);

@@ -213,7 +213,7 @@ impl Mistake {
 const MAX_SHOWN: usize = 500;
 
 /// Maximum errors that are reported for one text: a file of another kind has one in each line.
-pub const MAX_ERRORS: usize = 20;
+const MAX_ERRORS: usize = 20;
 
 /// The mistakes found so far, each once.
 #[derive(Clone, Debug, Default)]

@@ -250,7 +250,7 @@ impl Store {
     }
 
     /// If a second has passed, the file to be synced: the caller calls `sync_data` without holding up others.
-    pub fn sync_due(&mut self) -> Option<(Arc<File>, PathBuf)> {
+    pub(crate) fn sync_due(&mut self) -> Option<(Arc<File>, PathBuf)> {
         if self.synced.elapsed() < SYNC_INTERVAL {
             return None;
         }

@@ -38,7 +38,7 @@ pub type Shared = [(&'static str, &'static [Field])];
 
 /// The table of TCP settings.
 pub fn tcp_settings() -> Table {
-    let mut keys: Vec<_> = TCP_HEAD.iter().map(|field| key(field, None)).collect();
+    let mut keys: Vec<_> = TCP_HEAD.iter().map(key).collect();
     keys.extend(SETTINGS.iter().map(|setting| Key {
         key: setting.key.to_owned(),
         value: settings_value(setting),
@@ -89,7 +89,7 @@ pub fn quantities() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
 /// Adds the table of `fields`, followed by the tables below it.
 fn walk(title: &str, path: &str, fields: &'static [Field], shared: &Shared, all: &mut Vec<Table>) {
     let at = all.len();
-    let keys = fields.iter().map(|field| key(field, None)).collect();
+    let keys = fields.iter().map(key).collect();
     all.push(Table { title: title.to_owned(), keys, also: None });
     if also(all, at) {
         return;
@@ -102,7 +102,7 @@ fn walk(title: &str, path: &str, fields: &'static [Field], shared: &Shared, all:
                 Below::Tcp { base: false } => TCP_SETTINGS.to_owned(),
                 Below::Tcp { base: true } => {
                     let title = heading(&path, many);
-                    let keys = VARIANT.iter().map(|field| key(field, None)).collect();
+                    let keys = VARIANT.iter().map(key).collect();
                     let except = TCP_HEAD.iter().map(|field| field.key.to_owned()).collect();
                     all.push(Table { title: title.clone(), keys, also: Some((TCP_SETTINGS.to_owned(), except)) });
                     title
@@ -176,8 +176,8 @@ fn same(one: &[Field], other: &[Field]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| a.key == b.key && a.doc == b.doc)
 }
 
-fn key(field: &Field, table: Option<String>) -> Key {
-    Key { key: field.key.to_owned(), value: value(&field.shape), meaning: field.doc.to_owned(), table }
+fn key(field: &Field) -> Key {
+    Key { key: field.key.to_owned(), value: value(&field.shape), meaning: field.doc.to_owned(), table: None }
 }
 
 /// The values that a key accepts.

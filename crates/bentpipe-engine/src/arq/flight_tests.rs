@@ -215,3 +215,68 @@ fn few_that_timed_out_are_remembered() {
     let rtt = [1, 2].map(|number| (verdicts(&mut flight, at(3000), &[number]), flight.srtt()).1);
     assert_eq!(rtt, [None, Some(Duration::from_secs(3))]);
 }
+
+/// A timeout, two intervals, and twice the longest wait at the peer, which fades and has a bound.
+#[test]
+fn a_report_is_waited_for_as_long_as_the_last_ones_took() {
+    // Each transmission: when it is sent, and the delay and the bits of a report that follows. None has the newest
+    // arrived, so that no round trip is measured.
+    type Sent = (u64, Option<(u64, u64)>);
+    let wait = |sent: &[Sent]| {
+        let mut flight = flight(0);
+        for (newest, &(ms, report)) in (0..).zip(sent) {
+            flight.send(at(ms), 'a');
+            if let Some((delay, bits)) = report {
+                let report = Report { newest, delay: Duration::from_millis(delay), bits: vec![bits] };
+                flight.on_report(at(ms), &report, |_, _| ());
+            }
+        }
+        flight.send(at(100_000), 'b');
+        flight.deadline().map(|deadline| deadline - at(100_000))
+    };
+    let cases: [(&[Sent], u64); 4] = [
+        (&[(0, Some((80, 0)))], 160),
+        (&[(0, Some((80, 0))), (1, Some((0, 0)))], 140),
+        (&[(0, Some((3_600_000, 0)))], 10_000),
+        // The first of two arrivals waited for the report of the second, sent a minute later.
+        (&[(0, None), (60_000, Some((0, 0b10)))], 10_000),
+    ];
+    for (sent, expected) in cases {
+        assert_eq!(wait(sent), Some(Duration::from_millis(1040 + expected)), "{sent:?}");
+    }
+}
+
+#[test]
+fn after_a_silence_timeouts_are_short_again() {
+    for is_new_path in [false, true] {
+        let mut flight = flight(0);
+        flight.send(at(0), 'a');
+        flight.on_time(at(1040), |_, _| ());
+        assert_eq!([(); 2].map(|()| flight.probe(at(1040))), [at(3040), at(5040)]);
+        if is_new_path {
+            flight.on_path_change();
+        } else {
+            flight.send(at(2000), 'b');
+            // It arrived damaged, so no round trip is measured.
+            flight.on_report(at(2500), &Report { newest: 1, delay: Duration::ZERO, bits: vec![0] }, |_, _| ());
+        }
+        flight.send(at(9000), 'c');
+        assert_eq!((flight.is_silent(), flight.deadline()), (false, Some(at(10_040))));
+    }
+}
+
+/// With patience, what a short report does not cover stays open. A whole report says that it is lost.
+#[test]
+fn a_whole_report_leaves_nothing_open() {
+    let mut flight = flight(0).with_patience(Duration::from_millis(300));
+    let count = 64 * Report::MAX_WORDS as u64 + 10;
+    (0..count).for_each(|_| _ = flight.send(at(0), 'a'));
+    let mut lost = |words| {
+        let report = Report { newest: count - 1, delay: Duration::ZERO, bits: vec![u64::MAX; words] };
+        let mut lost = 0;
+        flight.on_report(at(500), &report, |_, verdict| lost += u32::from(verdict == Verdict::Lost));
+        (lost, flight.len())
+    };
+    assert_eq!(lost(1), (0, count as usize - 64));
+    assert_eq!(lost(Report::MAX_WORDS), (10, 0));
+}

@@ -190,4 +190,29 @@ mod tests {
         let report = history.report(at(0)).expect("due at once");
         assert_eq!(report.bits.iter().map(|word| word.count_ones()).sum::<u32>(), 1);
     }
+
+    #[test]
+    fn only_with_whole_reports_one_repeats_all() {
+        for (history, words) in
+            [(History::new(Duration::ZERO), 1), (History::new(Duration::ZERO).with_whole_reports(), 5)]
+        {
+            let mut history = history;
+            let mut words_of = |number| {
+                history.on_frame(at(0), number);
+                history.want_whole();
+                history.report(at(0)).expect("due at once").bits.len()
+            };
+            assert_eq!((0..=300).map(&mut words_of).last(), Some(words));
+        }
+    }
+
+    #[test]
+    fn a_pause_begins_with_the_newest() {
+        let mut history = History::new(Duration::ZERO);
+        let pause = Duration::from_millis(10);
+        assert!(!history.has_paused(at(100), pause), "nothing has arrived");
+        history.on_frame(at(5), 1);
+        history.on_frame(at(7), 0);
+        assert!(!history.has_paused(at(14), pause) && history.has_paused(at(15), pause));
+    }
 }

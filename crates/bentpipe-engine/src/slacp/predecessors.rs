@@ -67,4 +67,12 @@ mod tests {
         predecessors.forget(8, 8);
         assert!(!predecessors.forget(8, 8));
     }
+
+    #[test]
+    fn a_predecessor_is_a_window_back_at_most() {
+        let mut predecessors = Predecessors::new(Order::Flow);
+        assert_eq!([(0, 7), (1, 8)].map(|(seq, flow)| predecessors.of(seq, flow)), [0, 0]);
+        assert_eq!(predecessors.of(MAX_WINDOW, 7), MAX_WINDOW as u32);
+        assert_eq!(predecessors.of(MAX_WINDOW + 2, 8), 0);
+    }
 }

@@ -118,4 +118,17 @@ mod tests {
         releasing.heard(at(60_000), 100, round_trip);
         assert!(releasing.groups(at(61_949)) && !releasing.groups(at(61_950)));
     }
+
+    #[test]
+    fn neither_a_short_outage_nor_another_packet_changes_when_a_group_passes() {
+        let (round_trip, at) = (Duration::from_millis(600), |ms| Time::ZERO + Duration::from_millis(ms));
+        let mut releasing = Releasing::new(Release::Grouped);
+        releasing.heard(at(1200), 100, round_trip);
+        releasing.heard(at(1300), SAMPLES + 1, round_trip);
+        // 1200 ms of silence, plus five quarters of a round trip, after the first.
+        assert!(releasing.groups(at(3149)) && !releasing.groups(at(3150)));
+        releasing.wait(at(1300), (0, 1), round_trip);
+        releasing.wait(at(1350), (0, 2), round_trip);
+        assert_eq!(releasing.next(), Some(at(1375)));
+    }
 }

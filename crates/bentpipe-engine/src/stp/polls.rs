@@ -83,7 +83,8 @@ impl Polls {
             (self.at, self.due) = (None, false);
         }
         let Some(at) = self.open.iter().position(|&(number, _)| Some(number) == echo) else { return };
-        self.lost_before = self.lost_before.max(self.open[at].1);
+        self.lost_before = self.open[at].1;
+        // An answer to an earlier one that arrives late says nothing new.
         self.open.drain(..=at);
     }
 }

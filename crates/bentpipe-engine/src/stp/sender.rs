@@ -111,7 +111,7 @@ impl Sender {
             let index = self.flight.index_after(start);
             let segment = self.flight.outstanding.get(index)?;
             self.examined = segment.span.end();
-            if segment.transmissions == 1 && self.resend != Some(self.examined) {
+            if segment.transmissions == 1 {
                 return Some(index);
             }
         }

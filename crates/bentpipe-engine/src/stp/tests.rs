@@ -187,6 +187,19 @@ fn a_closed_window_is_probed_while_the_peer_answers() {
     assert_eq!((end.0.state(), probes), (State::Closed, 7));
 }
 
+/// A peer may report duplicates, too (RFC 2883); this says nothing about later data.
+#[test]
+fn a_reported_duplicate_changes_nothing() {
+    let (mut end, ..) = End::sending(config(), 9000, WIDE);
+    let at = 1_540_000_000;
+    assert_eq!(end.ack(at, nth(1), &[(nth(5), nth(9))], WIDE).0, [1, 2, 3, 4].map(nth));
+    assert_eq!(end.ack(at + 1000, nth(1), &[(nth(3), nth(9))], WIDE).0, []);
+    assert_eq!(end.ack(at + 2000, nth(1), &[(nth(0), nth(1)), (nth(3), nth(9))], WIDE).0, []);
+    // The timers of 3 and 4 are stopped.
+    let (again, _) = end.poll(at + 5 * FRAME + RTO);
+    assert_eq!(again.iter().map(|segment| segment.seq).collect::<Vec<_>>(), [1, 2].map(nth));
+}
+
 /// A peer that discards data that it had reported gets it again: every segment that it asks for has a timer.
 #[test]
 fn a_peer_that_reneges_is_served() {

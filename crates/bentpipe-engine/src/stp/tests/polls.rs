@@ -103,3 +103,20 @@ fn polls_leave_with_the_data() {
         assert_eq!(polls.lost_before, lost_before, "{echo}");
     }
 }
+
+#[test]
+fn neither_an_old_answer_nor_a_rest_says_anything() {
+    let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+    let mut polls = Polls::new(Duration::from_secs(1));
+    polls.watch(at(0));
+    [10, 20, 30].into_iter().for_each(|transmissions| polls.send(transmissions));
+    for echo in [3, 2, 1] {
+        polls.on_ack(at(2), Some(echo), false);
+        assert_eq!(polls.lost_before, 30, "{echo}");
+    }
+    // After an hour without data, the peer's silence counts from the next data.
+    polls.on_ack(at(2), None, true);
+    polls.watch(at(3600));
+    let patience = Duration::from_secs(5);
+    assert!(polls.on_time(at(3605), patience) && !polls.on_time(at(3606), patience));
+}

@@ -65,6 +65,7 @@ proptest! {
         }
         prop_assert_eq!(pair.released.len(), 200);
         prop_assert!(pair.truth.is_empty() && pair.skipped.is_empty());
+        prop_assert_eq!(pair.ends[0].in_flight, 0);
     }
 
     /// With bounded persistence what arrives is in order, and what does not is skipped: nothing waits for ever.

@@ -101,6 +101,17 @@ fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
     assert!(repairs_before(&short, Repairs::Short, at(1450)) >= 20);
 }
 
+/// At the rate of the line, repairs make packets wait up to a quarter of a round trip.
+#[test]
+fn repairs_make_a_queue_of_a_quarter_of_a_round_trip() {
+    let fec = Fec { block: 50, interval: MS(200), max_overhead: 0.5, repairs: Repairs::Short, worth: Fec::WORTH };
+    let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
+    let packets: Vec<_> = (0..8000).map(|n| (at(n), 0, 976, 1)).collect();
+    pair.run(&packets, at(60_000), |_, _, _| Fate::Arrives);
+    let wait = pair.delivered.last().expect("all arrive").0 - at(7999 + 250);
+    assert!(wait >= MS(125) && wait <= MS(130), "{wait:?}");
+}
+
 #[test]
 fn repairs_protect_the_end_of_a_transfer_for_a_round_trip() {
     let run =

@@ -199,11 +199,6 @@ fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
         digits = digits.checked_mul(10u128.pow(scale.unsigned_abs().min(30))).ok_or_else(far)?;
         scale = 0;
     }
-    // Trailing zeros do not count: 1.50 s is as whole in milliseconds as 1.5 s.
-    while scale > 0 && digits.is_multiple_of(10) {
-        digits /= 10;
-        scale -= 1;
-    }
     Ok(Decimal { digits, scale: scale as u32 })
 }
 
@@ -376,6 +371,22 @@ mod tests {
         assert_eq!(parse_probability("100%"), Ok(1.0));
         assert_eq!(parse_probability("1e-6"), Ok(1e-6));
         assert_eq!(parse_probability("2.5e-1 %"), Ok(0.0025));
+        assert_eq!(parse_probability("1e-2147483648 %"), Ok(0.0));
+        // Neither hours nor bytes per second.
+        assert_eq!((DURATION.format(7_200_000_000_000), RATE.format(8_000_000)), ("7200 s".into(), "8 Mbit/s".into()));
+        assert_eq!([1e-6, 0.002].map(format_probability), ["1e-6", "0.002"]);
+    }
+
+    #[test]
+    fn the_maximum_is_the_last_value() {
+        for (dimension, max, more) in [
+            (DURATION, "100000000 s", "100000000.000000001 s"),
+            (RATE, "1000 Tbit/s", "1000000000000001 bit/s"),
+            (PACKETS, "4294967295 packets", "4294967296 packets"),
+        ] {
+            assert_eq!(dimension.parse(max), Ok(dimension.max));
+            assert!(dimension.parse(more).is_err_and(|bad| bad.message.contains("the maximum")), "{more}");
+        }
     }
 
     #[test]
@@ -405,6 +416,9 @@ mod tests {
         // The least exponent has no positive counterpart.
         for exponent in [i32::MIN, i32::MAX, -25, 25] {
             assert!(message(DURATION.parse(&format!("1e{exponent} s"))).contains("has too many digits"), "{exponent}");
+        }
+        for digits in ["1.5000000000000000000000000 s", "0.00000000000000000000001e-24 s"] {
+            assert!(message(DURATION.parse(digits)).contains("too many digits"), "{digits}");
         }
         assert!(parse_probability("101 %").is_err());
         assert!(parse_probability("-1e-9").is_err());

@@ -54,6 +54,9 @@ mod tests {
         let interval = median_interval(&counting_to(20), 0.95).expect("levels in 0..1");
         assert_eq!((interval.low, interval.high), (6.0, 15.0));
         assert!((interval.confidence - (1.0 - 2.0 * 21700.0 / 1_048_576.0)).abs() < 1e-12, "{interval:?}");
+        // Binomial(11, 1/2): P(B <= 1) = 12 / 2^11 = 0.0059, P(B <= 2) = 0.0327, more than half of 5 %.
+        let interval = median_interval(&counting_to(11), 0.95).expect("levels in 0..1");
+        assert_eq!((interval.low, interval.high), (2.0, 10.0));
     }
 
     #[test]

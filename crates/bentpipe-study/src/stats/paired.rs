@@ -52,7 +52,9 @@ mod tests {
         let back = paired_ratio(&b, &a, 0.9).expect("three pairs");
         assert!((there.estimate - 2.0).abs() < 1e-12, "{there:?}");
         assert!((there.interval.low * back.interval.high - 1.0).abs() < 1e-12);
-        assert!(matches!(paired_ratio(&a, &[1.0, 0.0, 1.0], 0.9), Err(StatsError::BadValue { index: 1, .. })));
+        assert_eq!(paired_ratio(&a, &[1.0, 0.0, 1.0], 0.9), Err(StatsError::BadValue { index: 1, value: 0.0 }));
+        let (index, value) = (2, f64::INFINITY);
+        assert_eq!(paired_ratio(&[1.0, 1.0, value], &b, 0.9), Err(StatsError::BadValue { index, value }));
         assert_eq!(paired_ratio(&a, &[1.0], 0.9), Err(StatsError::Unpaired { left: 3, right: 1 }));
     }
 }

@@ -174,6 +174,16 @@ mod tests {
         assert!(others.low < 0.8 && others.high > 1.25, "{others:?}");
         let refused = median_ratio_interval([&b, &a[1..]], true, 0.95, 10, &mut stream());
         assert_eq!(refused, Err(StatsError::Unpaired { left: 15, right: 14 }));
+        let refused = median_ratio_interval([&a, &[1.0, 0.0]], false, 0.95, 10, &mut stream());
+        assert_eq!(refused, Err(StatsError::BadValue { index: 1, value: 0.0 }));
+        let refused = median_ratio_interval([&b, &a], true, 1.0, 10, &mut stream());
+        assert_eq!(refused, Err(StatsError::BadLevel(1.0)));
+    }
+
+    #[test]
+    fn the_middle_leaves_as_much_on_either_side() {
+        let values: Vec<f64> = (0..=100).map(f64::from).collect();
+        assert_eq!(middle(&values, 0.5), Interval { low: 25.0, high: 75.0, confidence: 0.5 });
     }
 
     #[test]

@@ -109,8 +109,8 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
     let above = (below + 1).min(sorted.len() - 1);
     let share = rank - below as f64;
     let (low, high) = (sorted[below], sorted[above]);
-    // An infinite neighbour leaves nothing to interpolate, and two may be equal.
-    if share == 0.0 || low == high || low.is_infinite() { low } else { low + share * (high - low) }
+    // An infinite neighbour leaves nothing to interpolate.
+    if share == 0.0 || low.is_infinite() { low } else { low + share * (high - low) }
 }
 
 #[cfg(test)]

@@ -90,6 +90,9 @@ mod tests {
         // In two pairs the base is infinitely slower: the other differences are 1 s to 8 s.
         let moved = Median { median: 3.5, low: None, high: Some(7.0) };
         assert_eq!(Ranks::of_differences(&runs(2), &double).median(), Some(moved));
+        // And in two the other is.
+        let moved = Median { median: -3.5, low: Some(-7.0), high: None };
+        assert_eq!(Ranks::of_differences(&double, &runs(2)).median(), Some(moved));
         // Four unknown differences may be on either side of the median.
         let neither: Vec<_> = double.iter().zip(runs(4)).map(|(time, base)| base.and(*time)).collect();
         assert_eq!(Ranks::of_differences(&runs(4), &neither).median(), None);

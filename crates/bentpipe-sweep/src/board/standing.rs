@@ -126,7 +126,13 @@ mod tests {
     fn the_best_is_first_and_the_unfinished_last() {
         let sizes = ["2 MB", "10 MB"];
         let limits = sizes.map(|size| Limit { field: Field { place: "meo", loss: "own", size }, limit_s: Some(1.0) });
+        let boxes = |size, x_limit| {
+            let cell = cell("cubic", size, Some(x_limit));
+            Cell { entry: Entry { shape: "split", ..cell.entry }, ..cell }
+        };
         let cells = vec![
+            cell("reno", "2 MB", None),
+            cell("reno", "10 MB", None),
             cell("hybla", "2 MB", Some(1.0)),
             cell("hybla", "10 MB", None),
             cell("vegas", "2 MB", Some(2.0)),
@@ -135,14 +141,16 @@ mod tests {
             cell("bbr3", "10 MB", Some(9.0)),
             cell("cubic", "2 MB", Some(1.0)),
             cell("cubic", "10 MB", Some(9.0)),
+            boxes("2 MB", 1.0),
+            boxes("10 MB", 9.0),
         ];
         let board = Board { seed: 1, limits: limits.to_vec(), cells, conduct: Vec::new(), interrupted: false };
         let tables = board.tables();
         let rows: Vec<_> = tables[0].rows.iter().map(|row| (row.transports.join("+"), row.x_limit)).collect();
         let names: Vec<_> = rows.iter().map(|row| row.0.as_str()).collect();
-        assert_eq!(names, ["bbr3+cubic", "vegas", "hybla"], "equal ones are one row");
+        assert_eq!(names, ["bbr3+cubic", "cubic", "vegas", "hybla", "reno"], "equal ones of one shape are one row");
         // The roots of 1 x 9 and 2 x 8.
-        assert!((rows[0].1.expect("a mean") - 3.0).abs() < 1e-9 && (rows[1].1.expect("a mean") - 4.0).abs() < 1e-9);
-        assert_eq!((rows[2].1, tables[0].rows[1].ping_p99_s), (None, Some(8.0)));
+        assert!((rows[0].1.expect("a mean") - 3.0).abs() < 1e-9 && (rows[2].1.expect("a mean") - 4.0).abs() < 1e-9);
+        assert_eq!((rows[3].1, tables[0].rows[2].ping_p99_s), (None, Some(8.0)));
     }
 }

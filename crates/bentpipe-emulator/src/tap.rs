@@ -13,7 +13,6 @@ use crate::plan::HostId;
 /// A capture with one interface per captured host and with the time of day, readable while it grows. A packet is
 /// recorded when a captured host sends it and when one receives it, so a packet between two captured hosts is recorded
 /// twice.
-/// host sends it and when one receives it, so a packet between two of them is recorded twice.
 #[derive(Debug)]
 pub struct Tap {
     writer: PcapWriter,

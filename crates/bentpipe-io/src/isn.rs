@@ -15,8 +15,8 @@ type Secret = [u8; 32];
 ///
 /// The secret key comes from the system's entropy, once per process. `now` is the caller's clock.
 ///
+/// # Panics
 /// Panics if the system has no entropy.
-/// If the system has no entropy.
 pub fn isn(now: Time, local: SocketAddr, remote: SocketAddr) -> u32 {
     static SECRET: LazyLock<Secret> = LazyLock::new(|| {
         let mut secret = Secret::default();

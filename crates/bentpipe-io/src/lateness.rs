@@ -103,5 +103,9 @@ mod tests {
         }
         assert!(lateness.is_too_great());
         assert_eq!(lateness.stall(), None);
+        lateness.record(Time::ZERO, Time::from_nanos(199_999_999));
+        assert_eq!(lateness.stall(), None);
+        lateness.record(Time::ZERO, Time::ZERO + STALL);
+        assert_eq!(lateness.stall(), Some(STALL));
     }
 }

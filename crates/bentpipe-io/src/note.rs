@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 
 /// Prints a line to standard error, like `eprintln!`. If standard error is closed or its disk is full, the line is lost
 /// and the work continues, whereas `eprintln!` would panic.
-/// on: `eprintln!` would panic.
 #[macro_export]
 macro_rules! note {
     ($($words:tt)*) => {{

@@ -317,9 +317,46 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("bentpipe-shared-{}", std::process::id()));
         drop(Session::begin_in(&folder).expect("a folder of our own"));
         std::fs::create_dir(&folder).expect("it was removed");
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).expect("it is ours");
-        let error = Session::begin_in(&folder).expect_err("anybody can write there");
-        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
+        let is_refused =
+            || Session::begin_in(&folder).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        for mode in [0o777, 0o720, 0o702] {
+            std::fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).expect("it is ours");
+            assert!(is_refused(), "{mode:o}: others can write there");
+        }
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("it is ours");
+        // Only root may give it away.
+        assert!(std::os::unix::fs::chown(&folder, Some(1), None).is_err() || is_refused(), "it is another user's");
         std::fs::remove_dir(&folder).expect("nothing is in it");
+    }
+
+    /// A setting is changed as long as a run needs it, and then has its first value again. Another namespace has its own.
+    #[test]
+    fn a_setting_lasts_as_long_as_it_is_needed() {
+        let Ok(namespace) = crate::linux::namespace::Namespace::fresh() else {
+            eprintln!("SKIPPED, not tested: no rights for a network namespace");
+            return;
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let foreign = folder.path().join("1-999999-0");
+        let path = "net/ipv4/ip_forward";
+        let done = namespace.inside(|| {
+            let now = || std::fs::read_to_string(Path::new("/proc/sys").join(path));
+            let before = now()?;
+            let other = if before.trim() == "0" { "1" } else { "0" };
+            std::fs::write(&foreign, "table no_such_table\n")?;
+            let [mut first, mut second] = [Session::begin_in(folder.path())?, Session::begin_in(folder.path())?];
+            first.set(path, other)?;
+            second.set(path, other)?;
+            drop(first);
+            assert_eq!(now()?.trim(), other);
+            drop(second);
+            assert_eq!(now()?, before);
+            let mut third = Session::begin_in(folder.path())?;
+            third.set(path, before.trim())?;
+            assert_eq!(third.made, [], "nothing was changed");
+            Ok(())
+        });
+        done.expect("settings can be written");
+        assert!(foreign.exists(), "only in its namespace can be removed what it records");
     }
 }

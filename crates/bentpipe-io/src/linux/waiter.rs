@@ -201,6 +201,18 @@ mod tests {
     }
 
     #[test]
+    fn time_awake_is_spent() {
+        let clock = Clock::start();
+        let mut waiter = Waiter::new(clock).expect("descriptors").punctual();
+        // A time that has come before the waiter looks at it costs nothing.
+        let costs = (0..1000).any(|_| {
+            waiter.wait(Some(clock.now() + AWAKE.div_floor(2)), &mut Vec::new()).expect("no signal");
+            waiter.allowance.is_some_and(|allowance| allowance.left < SAVED)
+        });
+        assert!(costs);
+    }
+
+    #[test]
     fn a_fifth_of_the_time_is_spent_awake_at_most() {
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
         let mut allowance = Allowance { left: Duration::ZERO, at: at(0) };

@@ -225,3 +225,34 @@ impl std::fmt::Debug for TrainTun {
         f.debug_struct("TrainTun").field("name", &self.device.name().ok()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn only_what_takes_any_train_is_kept() {
+        let mut buffers = Buffers::default();
+        let long = buffers.take();
+        buffers.give(Packet::new(&[0x45; 100]));
+        assert_eq!(buffers.take().len(), long.len(), "a packet of 100 bytes leaves no room for others");
+        for _ in 0..=SPARE {
+            buffers.give_bytes(vec![0; ROOM + LONGEST]);
+        }
+        assert_eq!(buffers.spare.len(), SPARE);
+    }
+
+    /// A device that is down (EIO) or whose host has no memory (ENOBUFS) may take the next packet. One that was removed does not.
+    #[test]
+    fn only_the_end_of_the_device_is_an_error() {
+        for (errno, is_gone) in
+            [(Errno::EIO, false), (Errno::ENOBUFS, false), (Errno::EINVAL, false), (Errno::EBADFD, true)]
+        {
+            let (mut refused, mut gone) = (0, Ok(()));
+            note(Err(io::Error::from_raw_os_error(errno as i32)), 7, &mut refused, &mut gone);
+            assert_eq!((refused, gone.is_err()), (if is_gone { 0 } else { 7 }, is_gone), "{errno}");
+        }
+    }
+}

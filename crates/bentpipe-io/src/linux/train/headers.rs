@@ -104,12 +104,13 @@ impl Headers {
 
     /// A packet with payload that others may follow: no IP options, no special flags.
     fn single(self, packet: &[u8], start: u16, offset: u16) -> Option<Headers> {
-        let (protocol, is_plain) = match packet.first()? >> 4 {
-            // It is not a fragment if the flag for more fragments and the offset are 0.
-            4 => (*packet.get(9)?, start == 20 && packet[0] == 0x45 && packet[6] & 0x3f == 0 && packet[7] == 0),
-            6 => (*packet.get(6)?, start == 40),
-            _ => return None,
-        };
+        // Fragments and packets with IP options have no known flow.
+        self.flow?;
+        let (protocol, ip) = if packet[0] >> 4 == 4 { (packet[9], 20) } else { (packet[6], 40) };
+        // Of a tunnel's packet, the kernel leaves the inner checksum.
+        if start != ip {
+            return None;
+        }
         let part = match (protocol, offset) {
             (TCP, TCP_CHECKSUM) => Part::Tcp,
             (UDP, UDP_CHECKSUM) => Part::Udp,
@@ -121,7 +122,7 @@ impl Headers {
         // Bytes after a datagram (UDP options) would become part of the datagram, because lengths are rewritten.
         let is_whole = length_in_ip(packet)? == packet.len()
             && (part == Part::Tcp || usize::from(get(transport, 4)) == transport.len());
-        (is_plain && is_whole).then_some(Headers { part, length, size, ..self })
+        is_whole.then_some(Headers { part, length, size, ..self })
     }
 
     /// Parses a packet with full checksums. It can be part of a train if they are right.
@@ -319,7 +320,7 @@ fn header_length(part: Part, transport: &[u8]) -> Option<u16> {
     match part {
         Part::Tcp => {
             let length = usize::from(*transport.get(12)? >> 4) * 4;
-            (length >= TCP_HEADER && length <= transport.len()).then_some(length as u16)
+            (length >= TCP_HEADER).then_some(length as u16)
         }
         Part::Udp => (transport.len() >= UDP_HEADER).then_some(UDP_HEADER as u16),
         Part::Alone => None,

@@ -164,7 +164,6 @@ impl Join {
             each(&slices[..used], joined.packets);
         }
         self.pieces.drain(..).for_each(|piece| spare(piece.train));
-        self.recent = 0;
     }
 }
 
@@ -187,8 +186,7 @@ impl Joined {
         let payload = packet.payload();
         self.packets += 1;
         self.payload += u32::from(payload);
-        let is_last = packet.index + 1 == packet.train.count;
-        self.flags = if is_last { packet.flags() } else { 0 };
+        self.flags = packet.flags();
         // The size of this train counts, not that of the train from which the packet was read: a shorter packet is the
         // last one.
         self.is_open &= payload == self.size && self.flags & LAST == 0;

@@ -9,6 +9,7 @@ use super::join::Join;
 use super::*;
 
 mod gather;
+mod odd;
 mod packets;
 mod twin;
 
@@ -383,6 +384,11 @@ fn what_cutting_would_not_give_again_is_not_joined() {
         ("fragments allowed", PLAIN, Sent { may_fragment: false, ..next.clone() }),
         ("another flow", PLAIN, Sent { flow: 1, ..next.clone() }),
         ("another version", PLAIN, Sent { is_v6: true, ..next.clone() }),
+        (
+            "a mark of congestion, IPv6",
+            Sent { is_v6: true, ..PLAIN },
+            Sent { is_v6: true, traffic_class: 0x30, ..next.clone() },
+        ),
     ] {
         let count = second.packets.into();
         assert_eq!(lengths(&[first, second]), [3, count], "{what}");

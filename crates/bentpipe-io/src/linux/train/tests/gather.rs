@@ -89,6 +89,9 @@ fn joined_and_not_joined() {
     assert_eq!(lengths(&[PLAIN, Sent { packets: 1, last: 0, ..next.clone() }, next.clone()]), [3, 1, 2], "an ACK");
     let many = Sent { packets: 40, ..PLAIN };
     assert_eq!(lengths(&[many.clone(), many.next(40)]), [65, 15], "no train is longer than an IP packet");
+    let full = Sent { packets: 65, ..PLAIN };
+    let last = |size| Sent { size, last: size, packets: 1, ..full.next(1) };
+    assert_eq!([495, 496].map(|size| lengths(&[full.clone(), last(size)])), [vec![66], vec![65, 1]]);
     let datagrams = Sent { is_udp: true, size: 10, last: 10, packets: 100, ..PLAIN };
     assert_eq!(lengths(std::slice::from_ref(&datagrams)), [64, 36]);
     let mut gather = Gather::new(false);

@@ -85,7 +85,7 @@ fn defaults_are_opened_by_name() {
     let wide = policy(&["0.0.0.0/0", "::/0", "*:22"], &[]);
     assert_eq!(wide.destination(to("127.0.0.1:22"), Whose::Own), Err(Refusal::Special));
     assert_eq!(wide.destination(to("10.2.0.1:22"), Whose::Own), Err(Refusal::Own));
-    let named = policy(&["169.254.10.0/24", "10.2.0.1:22", "127.0.0.1:80"], &[]);
+    let named = policy(&["169.254.10.0/24", "10.2.0.1:22", "127.0.0.1:80", "[::1]:80"], &[]);
     assert_eq!(named.destination(to("169.254.10.9:80"), Whose::Others), Ok(()));
     assert_eq!(named.destination(to("169.254.169.254:80"), Whose::Others), Err(Refusal::Special));
     assert_eq!(named.destination(to("10.2.0.1:22"), Whose::Own), Ok(()));
@@ -93,6 +93,7 @@ fn defaults_are_opened_by_name() {
     assert_eq!(named.destination(to("[::ffff:10.2.0.1]:22"), Whose::Own), Ok(()));
     // A loopback address is also the box's own, and must be named as such.
     assert_eq!(named.destination(to("127.0.0.1:80"), Whose::Own), Ok(()));
+    assert_eq!(named.destination(to("[::1]:80"), Whose::Own), Ok(()));
     assert_eq!(policy(&["127.0.0.0/8"], &[]).destination(to("127.0.0.1:80"), Whose::Own), Err(Refusal::Own));
 }
 
@@ -119,6 +120,11 @@ fn sources_of_the_peer() {
     assert!(!some.permit_packet(&packet) && all.permit_packet(&packet));
     packet[0] = 0x60;
     assert!(!some.permit_packet(&packet));
+    let prefix: Prefix = "fd01::/64".parse().expect("a prefix");
+    packet[8..12].copy_from_slice(&[0xfd, 1, 0, 0]);
+    packet[12..16].fill(0);
+    assert!(Sources(Some(vec![prefix])).permit_packet(&packet));
+    assert_eq!((Prefix::new(from("10.0.0.0"), 33), Prefix::new(from("::"), 129)), (None, None));
     for odd in [&[][..], &[0x45; 15], &[0x60; 23], &[0x25; 40]] {
         assert!(!all.permit_packet(odd), "no packet of IP");
     }

@@ -253,5 +253,10 @@ mod tests {
         assert!(cookies.fits(at(239), from(1), &cookie) && !cookies.fits(at(240), from(1), &cookie));
         cookies.give(at(240), from(1));
         assert!(!cookies.fits(at(240), from(1), &cookie));
+        // After a rest, an old one is of no use and a new one is.
+        let before = cookies.give(at(250), from(1));
+        assert!(cookies.fits(at(479), from(1), &before) && !cookies.fits(at(480), from(1), &before));
+        let after = cookies.give(at(1000), from(1));
+        assert!(cookies.fits(at(1000), from(1), &after));
     }
 }

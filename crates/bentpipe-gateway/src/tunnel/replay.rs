@@ -57,6 +57,14 @@ mod tests {
 
     use super::*;
 
+    /// The peer chooses the numbers.
+    #[test]
+    fn a_jump_costs_no_more_than_a_window() {
+        let mut replay = Replay::new();
+        assert!(replay.note(3) && replay.note(1 << 59));
+        assert!(!replay.may_be_new(3) && replay.may_be_new((1 << 59) - SPAN + 1) && !replay.may_be_new(1 << 59));
+    }
+
     proptest! {
         /// Compares with a set of all received numbers.
         #[test]

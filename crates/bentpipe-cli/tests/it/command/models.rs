@@ -28,7 +28,8 @@ fn the_hybrid_model_shows_its_working() {
     let folder = folder();
     let one = [&HYBRID[..], &["--buffer", "20 packets"]].concat();
     let text = ok(folder.path(), &one);
-    for word in ["Upsilon", "w_max", "A3", "39", "53", "bentpipe model hybrid --t1 '100 ms'"] {
+    let quote = if cfg!(windows) { '"' } else { '\'' };
+    for word in ["Upsilon", "w_max", "A3", "39", "53", &format!("bentpipe model hybrid --t1 {quote}100 ms{quote}")] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let model = json(&ok(folder.path(), &[&one[..], &["--json"]].concat()));

@@ -15,6 +15,7 @@ mod opening;
 mod raw;
 mod readings;
 mod reopening;
+mod standing;
 mod waste;
 mod work;
 

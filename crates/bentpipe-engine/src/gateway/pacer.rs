@@ -33,6 +33,11 @@ impl Pacer {
         let earliest = now.saturating_sub(CREDIT);
         self.next = self.next.max(earliest) + self.line.transmit(bytes as u32);
     }
+
+    /// Lets no packet go before `until`.
+    pub fn pause(&mut self, until: Time) {
+        self.next = self.next.max(until);
+    }
 }
 
 #[cfg(test)]

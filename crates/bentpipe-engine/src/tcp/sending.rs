@@ -106,6 +106,10 @@ pub trait Half {
     fn ssthresh(&self) -> u64;
     /// The smoothed round trip, if the sender measures one.
     fn srtt(&self) -> Option<Duration>;
+    /// The latest round trip, as exactly as the sender measures it.
+    fn latest_rtt(&self) -> Option<Duration> {
+        self.srtt()
+    }
     /// Its counters.
     fn counters(&self) -> &SenderCounters;
 

@@ -195,8 +195,14 @@ fn engine(
     if let Some(item) = view.get("satellite")
         && taken.interfaces.contains(&device)
     {
-        let message = format!("`{device}` is the gateway's own device: packets from it would be routed into it again");
-        item.refuse(problems, message, Some("the interfaces towards the clients".to_owned()));
+        let message = format!(
+            "`{device}` is the gateway's own device (`device`), and packets from it would be routed into it again"
+        );
+        item.refuse(
+            problems,
+            message,
+            Some("the interfaces towards the clients, or another name as `device`".to_owned()),
+        );
     }
     let uplink::Engine { variant, tcp, window, early_accept, .. } = sender?;
     Some(UplinkTable { taken, variant, tcp, window, device, mtu: mtu?, early_accept })

@@ -2,6 +2,7 @@
 
 use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::tcp::TcpStats;
+use bentpipe_engine::units::Duration;
 use bentpipe_io::Endpoint;
 
 /// Minimum size of each of a connection's buffers in bytes.
@@ -63,6 +64,9 @@ pub struct UplinkStats {
     pub no_room: u64,
     /// Bytes occupied by buffers.
     pub memory: u64,
+    /// Excess of all round trips of a minute over `round_trip`, if a queue that the sender built was the reason; 0 after
+    /// five minutes without.
+    pub standing_queue: Duration,
 }
 
 impl UplinkStats {

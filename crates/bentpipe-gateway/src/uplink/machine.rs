@@ -20,6 +20,7 @@ use bentpipe_io::Endpoint;
 
 use super::config::{MIN_BUFFER, UplinkConfig, UplinkStats};
 use super::opening::reset_for;
+use super::standing::{self, Standing};
 use crate::half_open::HalfOpen;
 use crate::shares::Shares;
 use turns::InTurns;
@@ -114,6 +115,7 @@ pub struct Uplink {
     /// The MTU for connections that are opened next.
     mtu: u16,
     pacer: Pacer,
+    standing: Standing,
     ids: BTreeMap<Key, ConnectionId>,
     entries: BTreeMap<ConnectionId, Entry>,
     /// Connections to poll: at once, and when the pacer has room.
@@ -143,6 +145,7 @@ impl Uplink {
     pub fn new(config: UplinkConfig) -> Self {
         Uplink {
             pacer: Pacer::new(config.sender.rate),
+            standing: Standing::new(config.sender.round_trip),
             half_open: HalfOpen::new(config.max_half_open()),
             mtu: config.sender.mtu,
             config,
@@ -172,13 +175,19 @@ impl Uplink {
 
     /// The counters.
     pub fn stats(&self) -> UplinkStats {
-        let mut stats = UplinkStats { open: self.live, memory: self.memory, ..self.stats };
+        let standing_queue = self.standing.queue();
+        let mut stats = UplinkStats { open: self.live, memory: self.memory, standing_queue, ..self.stats };
         for entry in self.entries.values() {
             if let Stage::Open(endpoint) = &entry.stage {
                 stats.add(endpoint);
             }
         }
         stats
+    }
+
+    /// What to log about a queue in the link, if there is news.
+    pub(super) fn queue_news(&mut self, now: Time) -> Option<standing::Said> {
+        self.standing.news(now)
     }
 
     /// Number of all connections, including those that only wait for stray segments.

@@ -18,6 +18,7 @@ use super::*;
 mod raw;
 mod reopening;
 mod scans;
+mod standing;
 
 use raw::Raw;
 

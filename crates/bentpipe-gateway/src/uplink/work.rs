@@ -271,6 +271,9 @@ impl Work for Uplinking {
         if let Some(said) = self.waste.look(now, rate, || self.machine.stats()) {
             log::line(said);
         }
+        if let Some(said) = self.machine.queue_news(now) {
+            log::line(said);
+        }
         let mut sends = 0;
         while sends < MAX_SENDS {
             match self.machine.poll(now, &mut self.out) {

@@ -247,6 +247,11 @@ impl<S: SendingHalf> Duplex<S> {
         self.sender.srtt()
     }
 
+    /// The round trip of the newest segment delivered; if the sender has no RACK, the smoothed one.
+    pub fn latest_rtt(&self) -> Option<Duration> {
+        self.sender.latest_rtt()
+    }
+
     /// The new bytes of the segment that was handled last, as spans of sequence numbers, if its verdict was
     /// [`Fresh::Spans`].
     pub fn fresh_spans(&self) -> &[(u64, u64)] {

@@ -44,6 +44,10 @@ impl Half for Sender {
         self.timer.rtt.srtt()
     }
 
+    fn latest_rtt(&self) -> Option<Duration> {
+        self.loss.scoreboard.latest_rtt().or_else(|| self.srtt())
+    }
+
     fn counters(&self) -> &SenderCounters {
         &self.counters
     }

@@ -132,6 +132,7 @@ impl Uplink {
         let entry = self.entries.get_mut(&id).expect("ids name entries");
         let Stage::Open(endpoint) = &mut entry.stage else { return Heard::Taken };
         endpoint.spare(budget);
+        let before = endpoint.acknowledged();
         let flags = arrival.flags;
         let is_plain = flags.has(Flags::ACK) && !flags.has(Flags::SYN) && !flags.has(Flags::RST);
         let is_expected = is_plain && endpoint.expects(arrival.seq, arrival.ack);
@@ -140,6 +141,12 @@ impl Uplink {
         }
         if is_expected {
             entry.heard = now;
+        }
+        if endpoint.acknowledged() > before
+            && let Some(round_trip) = endpoint.connection().latest_rtt()
+            && let Some(until) = self.standing.measured(now, round_trip)
+        {
+            self.pacer.pause(until);
         }
         self.account(id);
         self.look(now, id);

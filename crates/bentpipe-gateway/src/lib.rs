@@ -30,6 +30,7 @@ mod carrier;
 pub mod command;
 mod conn;
 mod control;
+mod dialer;
 mod half_open;
 mod hub;
 mod key_file;

@@ -166,12 +166,13 @@ pub(super) fn is_exhausted(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|errno| exhausted.contains(&errno))
 }
 
-/// The reason of a failed connection attempt, for the other box.
+/// The reason of a failed connection attempt, for the other box. An address is not available if no port is free.
 pub(super) fn reason(error: &io::Error) -> Reason {
     match error.kind() {
         io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => Reason::Refused,
         io::ErrorKind::TimedOut => Reason::TimedOut,
         io::ErrorKind::PermissionDenied => Reason::Forbidden,
+        io::ErrorKind::AddrNotAvailable => Reason::NoResources,
         _ if is_exhausted(error) => Reason::NoResources,
         _ => Reason::Unreachable,
     }

@@ -15,6 +15,7 @@ use super::config::{RelayConfig, RelayStats};
 use super::pair::{CLIENT, Outcome, Pair, SERVER};
 use super::pipe::{LENGTH, Pipe};
 use crate::access::Access;
+use crate::dialer::Dialer;
 use crate::half_open::HalfOpen;
 use crate::listeners::{self, Accepts, Listeners};
 use crate::policy::Policy;
@@ -28,6 +29,7 @@ use crate::sockets::{self, ClientAddress};
 pub struct Relaying {
     config: RelayConfig,
     access: Access,
+    dialer: Dialer,
     listeners: Listeners,
     pairs: BTreeMap<u64, (Host, Pair)>,
     /// The clients' shares of connections and memory.
@@ -60,6 +62,7 @@ impl RelayGateway {
             Ok(Relaying {
                 listeners,
                 access: Access::new(config.policy.clone()),
+                dialer: Dialer::default(),
                 half_open: HalfOpen::new(max_pairs / 2),
                 config,
                 pairs: BTreeMap::new(),
@@ -119,7 +122,7 @@ impl Relaying {
             sockets::reset(client);
             return;
         }
-        let (made, other_port) = sockets::connect(route, self.config.client_address, Some(self.config.mark));
+        let (made, other_port) = self.dialer.connect(now, route, self.config.client_address, Some(self.config.mark));
         self.stats.other_port += u64::from(other_port);
         let server = match made {
             Ok(server) => server,

@@ -7,6 +7,7 @@ use mio::Token;
 
 use super::config::SplitConfig;
 use crate::access::Access;
+use crate::dialer::Dialer;
 use crate::hub::Slot;
 use crate::peers::Routes;
 use crate::pool::Pool;
@@ -17,6 +18,7 @@ use crate::sockets;
 pub(super) struct Common {
     pub(super) config: SplitConfig,
     pub(super) access: Access,
+    pub(super) dialer: Dialer,
     /// The destinations behind the peers of this shape.
     pub(super) routes: Routes,
     pub(super) tokens: Tokens,
@@ -34,6 +36,7 @@ impl Common {
     pub(super) fn new(config: SplitConfig, first_token: usize) -> Self {
         Common {
             access: Access::new(config.policy.clone()),
+            dialer: Dialer::default(),
             routes: Routes::default(),
             tokens: Tokens { next: first_token, of: BTreeMap::new() },
             memory: Pool::new(config.budget),

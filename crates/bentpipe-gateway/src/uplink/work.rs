@@ -21,6 +21,7 @@ use super::raw::Raw;
 use super::waste::Waste;
 use crate::access::Access;
 use crate::conn::{Conn, Outcome};
+use crate::dialer::Dialer;
 use crate::listeners;
 use crate::log;
 use crate::policy::Policy;
@@ -44,6 +45,7 @@ pub struct Uplinking {
     machine: Uplink,
     conns: BTreeMap<ConnectionId, Server>,
     access: Access,
+    dialer: Dialer,
     client_address: ClientAddress,
     /// The mark of packets with others' addresses.
     mark: u32,
@@ -100,6 +102,7 @@ impl UplinkGateway {
                 machine: Uplink::new(config),
                 conns: BTreeMap::new(),
                 access: Access::default(),
+                dialer: Dialer::default(),
                 client_address,
                 mark,
                 other_port: 0,
@@ -180,7 +183,7 @@ impl Uplinking {
             self.machine.failed(now, id, Reason::Forbidden);
             return;
         }
-        let (made, other_port) = sockets::connect(route, self.client_address, Some(self.mark));
+        let (made, other_port) = self.dialer.connect(now, route, self.client_address, Some(self.mark));
         self.other_port += u64::from(other_port);
         let registered = made.and_then(|socket| {
             let mut conn = Conn::connecting(socket);

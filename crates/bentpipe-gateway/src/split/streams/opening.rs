@@ -45,7 +45,7 @@ impl Streams {
             return;
         }
         let (made, other_port) = match self.has_room(cx.common, route) {
-            true => sockets::connect(route, address, None),
+            true => cx.common.dialer.connect(cx.now, route, address, None),
             false => (Err(Errno::EMFILE.into()), false),
         };
         self.stats.other_port += u64::from(other_port);

@@ -12,6 +12,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::log;
+use super::path_mtu::BASE;
 use super::trouble::{Refusals, Trouble};
 
 /// Size of the kernel's queues: a burst of one round trip at 50 Mbit/s over GEO.
@@ -28,8 +29,8 @@ pub(super) struct Udp {
     buffers: Vec<Vec<u8>>,
     /// True for an IPv6 socket.
     is_v6: bool,
-    /// Datagrams of one length to one address, sent by one call; the last one may be shorter. There is room for one
-    /// more behind them.
+    /// Datagrams of one length to one address, sent by one call; if they fit every path, the last one may be shorter.
+    /// There is room for one more behind them.
     batch: Box<[u8]>,
     filled: usize,
     segment: usize,
@@ -102,7 +103,10 @@ impl Udp {
     pub(super) fn send(&mut self, now: Time, to: SocketAddr, length: usize) {
         let full = self.filled + length > MAX_BATCH
             || self.segment > 0 && self.filled / self.segment >= self.state.max_gso_segments();
-        let fits = self.to == Some(to) && length <= self.segment && self.filled.is_multiple_of(self.segment);
+        // A virtual device passes the datagrams of one call on as one packet. If the next link takes no packets of their
+        // length, all are dropped, also a short one, which may be the probe that would find that out.
+        let may_be_last = length == self.segment || length < self.segment && self.segment <= usize::from(BASE);
+        let fits = self.to == Some(to) && may_be_last && self.filled.is_multiple_of(self.segment);
         if !fits || full {
             let at = self.filled;
             self.flush(now);
@@ -217,5 +221,21 @@ mod tests {
         // The flow label of a datagram is not part of its sender's address.
         let labelled = SocketAddrV6::new("2001:db8::1".parse().expect("an address"), 4500, 7, 0);
         assert_eq!(canonical(labelled.into()), heard("[2001:db8::1]:4500").parse().expect("an address"));
+    }
+
+    /// Above the base size, which passes everywhere, only datagrams of the same length are sent by one call.
+    #[test]
+    fn a_short_datagram_does_not_share_the_fate_of_long_ones() {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        let mut udp = Udp::bind(at).expect("a socket");
+        if udp.state.max_gso_segments() == 1 {
+            return;
+        }
+        let to = Udp::bind(at).and_then(|other| other.local()).expect("an address");
+        let pending = [1400, 1400, 1200, 1200, 100, 1300].map(|length| {
+            udp.send(Time::ZERO, to, length);
+            udp.filled
+        });
+        assert_eq!(pending, [1400, 2800, 1200, 2400, 2500, 1300]);
     }
 }

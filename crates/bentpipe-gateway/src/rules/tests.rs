@@ -31,6 +31,8 @@ table inet bentpipe_near {{
 \t\tiifname {{ \"lan0\", \"lan1\" }} meta nfproto ipv6 tcp flags & (fin | syn | rst | ack) == syn tcp dport {{ 80, 443 }} fib daddr type != local tproxy ip6 to :4000 meta mark set {mark:#x} accept
 \t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.
 \t\tmeta l4proto tcp socket transparent 1 jump ours
+\t\t# ICMP errors about them, whose destination is the client or the server: routers tell the MTU, and that a server cannot be reached.
+\t\tmeta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 jump ours
 \t}}
 }}
 END
@@ -72,6 +74,8 @@ table inet bentpipe_near {{
 \t\t# `allow` and `deny` in the settings say which destinations they may reach.
 \t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.
 \t\tmeta l4proto tcp socket transparent 1 jump ours
+\t\t# ICMP errors about them, whose destination is the client or the server: routers tell the MTU, and that a server cannot be reached.
+\t\tmeta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 jump ours
 \t\t# Packets from clients go into the device; without a device they pass.
 \t\tiifname {{ \"sat0\" }} meta nfproto ipv4 meta l4proto tcp tcp dport {{ 443 }} fib daddr type != local meta mark set {into:#x} notrack accept
 \t\tiifname {{ \"sat0\" }} meta nfproto ipv6 meta l4proto tcp tcp dport {{ 443 }} fib daddr type != local meta mark set {into:#x} notrack accept

@@ -111,6 +111,22 @@ fn an_uplink_by_the_command() {
     hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().into_mark()));
 }
 
+/// A router says that there is no route to a server. The client learns it at once, not after its own timeout: the ICMP message is about a
+/// connection of the box, though it goes to the client's address.
+#[test]
+fn an_unreachable_server_is_refused() {
+    if !has_curl() {
+        return;
+    }
+    let hub = Hub::new("");
+    inside(&hub.hosts.server, "sysctl -qw net.ipv4.ip_forward=1");
+    inside(&hub.hosts.server, "ip route add unreachable 10.3.0.0/24");
+    inside(&hub.hub, "ip route add 10.3.0.0/24 via 10.2.0.2");
+    let _gateway = hub.run(1024);
+    // CURLE_COULDNT_CONNECT; a timeout is another number.
+    assert_eq!(curl(&hub.hosts.client, "http://10.3.0.1/"), Err(Some(7)));
+}
+
 /// The satellite's interface has a smaller MTU than `mtu` says and than the client's own interface, as behind a modem with PPPoE.
 #[test]
 fn segments_fit_the_interface() {

@@ -57,9 +57,11 @@ impl Rules {
 
     /// True if the rules are installed, according to `nft` and `ip`.
     pub(crate) fn are_installed(&self, instance: &Instance) -> bool {
-        let is_missing = |error: io::Error| error.to_string().contains("No such file");
-        if run("nft", &["list", "table", "inet", &instance.table()]).err().is_some_and(is_missing) {
-            return false;
+        match run("nft", &["list", "table", "inet", &instance.table()]) {
+            // A list takes more lines than the rules do, if it breaks long sets.
+            Ok(listed) if statements(&listed) < statements(&self.nft(instance)) => return false,
+            Err(error) if error.to_string().contains("No such file") => return false,
+            _ => {}
         }
         let (local, into) = self.marks();
         let wanted = [(local, instance.local()), (into, instance.device())];
@@ -196,6 +198,13 @@ fn nft(options: &[&str], script: &str) -> io::Result<()> {
 
 fn ip(words: &[String]) -> io::Result<()> {
     run("ip", &words.iter().map(String::as_str).collect::<Vec<_>>()).map(drop)
+}
+
+/// Number of lines inside chains, without comments.
+fn statements(text: &str) -> usize {
+    const OTHERS: [&str; 6] = ["}", "#", "add ", "delete ", "table ", "chain "];
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.filter(|line| !OTHERS.iter().any(|other| line.starts_with(other))).count()
 }
 
 fn run(program: &str, words: &[&str]) -> io::Result<String> {

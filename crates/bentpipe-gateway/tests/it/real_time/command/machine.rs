@@ -145,11 +145,12 @@ fn rules_that_others_remove_come_back() {
     let instance = Instance::new("near");
     let is_whole = || {
         let rule = format!("fwmark {:#x}", instance.mark());
-        inside(&line.near, "nft list tables").contains("bentpipe_near")
+        inside(&line.near, "nft list ruleset").contains("jump ours")
             && ["-4", "-6"].iter().all(|family| inside(&line.near, &format!("ip {family} rule")).contains(&rule))
     };
     assert!(is_whole());
-    for command in ["nft flush ruleset", "ip -4 rule del fwmark MARK", "ip -6 rule del fwmark MARK"] {
+    let flushed = "nft flush table inet bentpipe_near";
+    for command in ["nft flush ruleset", flushed, "ip -4 rule del fwmark MARK", "ip -6 rule del fwmark MARK"] {
         // It fails if there is no such rule. How soon the rule comes back is not known, so it may be there again by now.
         inside(&line.near, &command.replace("MARK", &format!("{:#x}", instance.mark())));
         until(command, is_whole);

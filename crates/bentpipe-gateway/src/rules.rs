@@ -188,11 +188,10 @@ impl Rules {
             Rules::Uplink { satellite, ports, .. } => {
                 let (from, to, into) = (interfaces(satellite), destinations(ports), instance.into_mark());
                 let mut text = format!("{}{UNTRACKED}{BYPASS}{OURS}", ours(mark, " notrack"));
-                text += "\t\t# Packets from clients go into the device; without a device they pass.\n";
-                for family in ["ipv4", "ipv6"] {
+                text += "\t\t# Packets from clients go into the device; without a device they pass, as do those with IPv6 extension headers.\n";
+                for is_tcp in ["ipv4 meta l4proto tcp", "ipv6 ip6 nexthdr tcp"] {
                     text += &format!(
-                        "\t\tiifname {from} meta nfproto {family} meta l4proto tcp{to} fib daddr type != local \
-                         meta mark set {into:#x} notrack accept\n"
+                        "\t\tiifname {from} meta nfproto {is_tcp}{to} fib daddr type != local meta mark set {into:#x} notrack accept\n"
                     );
                 }
                 text + &sent_untracked(instance)

@@ -12,6 +12,9 @@ fn bits(rate: u64) -> Rate {
     Rate::from_bits_per_second(rate).expect("not zero")
 }
 
+/// A packet on its way: its arrival, its number, the client to which it goes or `None` for the gateway, its bytes.
+type OnItsWay = (Time, u64, Option<usize>, Vec<u8>);
+
 /// The link to the clients, and its rate and one-way delay at each instant.
 struct Line<R, D> {
     rate: R,
@@ -49,8 +52,7 @@ fn said(seconds: u64, count: u16, rate: impl Fn(Time) -> u64, delay: impl Fn(Tim
             Endpoint::open(&mut cx, config, own, Peer::Connect(SERVER.into()), 300_000)
         })
         .collect();
-    // Packets on the way: to the client of a number, or to the gateway.
-    let mut way: BinaryHeap<Reverse<(Time, u64, Option<usize>, Vec<u8>)>> = BinaryHeap::new();
+    let mut way: BinaryHeap<Reverse<OnItsWay>> = BinaryHeap::new();
     let (mut number, mut news) = (0, Vec::new());
     let mut dirty = vec![true; clients.len()];
     let mut timers = vec![None; clients.len()];

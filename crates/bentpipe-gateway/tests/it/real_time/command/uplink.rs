@@ -92,7 +92,7 @@ fn an_uplink_by_the_command() {
     serve_page(&hub.hosts.server, page);
     let shown = hub.rules();
     for part in [
-        "iifname { \"sat\" } meta nfproto ipv6 meta l4proto tcp tcp dport { 80, 81 }",
+        "iifname { \"sat\" } meta nfproto ipv6 ip6 nexthdr tcp tcp dport { 80, 81 }",
         &format!("fwmark {:#x} lookup", hub_marks().into_mark()),
         "ip -6 route replace default dev bentpipe0 table ",
     ] {

@@ -66,6 +66,9 @@ enum Command {
         /// What `iperf3 --json` printed of a download over it; repeatable
         #[arg(long)]
         download: Vec<PathBuf>,
+        /// What `iperf3 --json` printed of an upload over it; repeatable
+        #[arg(long)]
+        upload: Vec<PathBuf>,
         /// Draw the distributions into this SVG file
         #[arg(long)]
         picture: Option<PathBuf>,
@@ -90,8 +93,8 @@ fn main() -> ExitCode {
     let agrees = match Arguments::parse().command {
         Command::Ns2 { csv, show: Some(id), .. } => ns2::show(&csv, &id),
         Command::Ns2 { csv, rerun, script, show: None } => ns2::validate(&csv, rerun, &script),
-        Command::Starlink { data, scenario, pings, download, picture } => {
-            let emulated = starlink::Emulated { pings, downloads: download };
+        Command::Starlink { data, scenario, pings, download, upload, picture } => {
+            let emulated = starlink::Emulated { pings, downloads: download, uploads: upload };
             starlink::compare(&scenario, &data, &emulated, picture.as_deref())
         }
         Command::Quotations { root } => rfc::check(&root),

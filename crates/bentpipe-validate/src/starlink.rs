@@ -1,5 +1,5 @@
-//! The scenario `starlink` against recordings that it was not made from: round trips of pings, and a TCP download by second. In virtual
-//! time, and in real time as measured over `bentpipe shell starlink`.
+//! The scenario `starlink` against recordings: round trips of pings, and a TCP download and upload by second. In virtual time, and in
+//! real time as measured over `bentpipe shell starlink`.
 //!
 //! `validation/starlink/README.md` says which part of which recording is used for what.
 
@@ -24,8 +24,44 @@ const SPACING_MS: u64 = 147;
 /// Bytes of a ping with its headers.
 const PING: u64 = 84;
 
-/// Starts of the downloads: the rates repeat after 120 s and the delays after 900 s, so each meets another path.
-const STARTS: [u64; 8] = [0, 97, 194, 291, 388, 485, 582, 679];
+/// A transfer by one TCP connection that was recorded, and how often it is simulated.
+struct Transfer {
+    title: &'static str,
+    recording: &'static str,
+    from: &'static str,
+    to: &'static str,
+    /// The satellite link in its direction.
+    link: &'static str,
+    seconds: u64,
+    /// The rates repeat after 120 s and the delays after 900 s, so each start meets another path.
+    starts: &'static [u64],
+}
+
+const DOWNLOAD: Transfer = Transfer {
+    title: "download",
+    recording: "mmsys24_iperf3_down_2min.json",
+    from: "server",
+    to: "terminal",
+    link: "sat/forward",
+    seconds: 120,
+    starts: &[0, 97, 194, 291, 388, 485, 582, 679],
+};
+
+const UPLOAD: Transfer = Transfer {
+    title: "upload",
+    recording: "mmsys24_iperf3_up_5min.json",
+    from: "terminal",
+    to: "server",
+    link: "sat/backward",
+    seconds: 300,
+    starts: &[0, 200, 400, 600],
+};
+
+/// The hosts of the recordings: Linux 5.19 with CUBIC.
+const HOSTS: &str = "[tcp]\nprofile = \"linux\"\nvariant = \"linux-cubic\"\n";
+
+/// Each start is simulated with these seeds: a few losses decide what a download reaches.
+const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /// A sampled quantity: time in seconds, and value.
 type Samples = Vec<(f64, f64)>;
@@ -144,7 +180,7 @@ struct Sum {
 struct Watch {
     /// By connection and number of a datagram: when it was offered first, and delivered last.
     trips: std::collections::BTreeMap<(ConnectionId, u64), (Time, Time)>,
-    /// Bytes delivered by a link in each second.
+    /// Bytes of payload that a link delivers in each second.
     seconds: Vec<f64>,
     link: Option<LinkId>,
 }
@@ -165,10 +201,10 @@ impl Observer for Watch {
                 }
             }
             (Body::Udp(n), Passage::Dropped(_)) => _ = self.trips.remove(&(packet.connection, n)),
-            (Body::Tcp(_), Passage::Delivered) if Some(link) == self.link => {
+            (Body::Tcp(segment), Passage::Delivered) if Some(link) == self.link => {
                 let second = now.as_secs_f64() as usize;
                 self.seconds.resize(self.seconds.len().max(second + 1), 0.0);
-                self.seconds[second] += f64::from(packet.wire_len);
+                self.seconds[second] += f64::from(segment.len);
             }
             _ => {}
         }
@@ -197,47 +233,49 @@ fn our_pings(scenario: &Scenario) -> anyhow::Result<Samples> {
     Ok(both.collect())
 }
 
-/// Downloads of 120 s by one connection, each from another start: Mbit/s by second.
-fn our_seconds(scenario: &Scenario) -> anyhow::Result<Samples> {
-    let link = scenario.link("sat/forward").context("a link `sat`")?;
+/// Transfers by one connection, each from another start or with another seed: Mbit/s by second.
+fn our_seconds(scenario: &Scenario, transfer: &Transfer) -> anyhow::Result<Samples> {
+    let &Transfer { from, to, link, seconds, starts, .. } = transfer;
+    let link = Some(scenario.link(link).with_context(|| format!("a link `{link}`"))?);
     let mut all = Vec::new();
-    for (n, start) in STARTS.iter().enumerate() {
+    for (n, (start, seed)) in starts.iter().flat_map(|start| SEEDS.map(|seed| (start, seed))).enumerate() {
         let flow = format!(
-            "[[flows]]\nname = \"download\"\nfrom = \"server\"\nto = \"terminal\"\nstart = \"{start} s\"\n\
-             greedy = {{ duration = \"120 s\" }}\n"
+            "[[flows]]\nname = \"transfer\"\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start} s\"\n\
+             greedy = {{ duration = \"{seconds} s\" }}\n"
         );
-        let scenario = with_flows(scenario, &[flow], start + 120)?;
-        let mut watch = Watch { link: Some(link), ..Watch::default() };
-        run(&scenario, scenario.seed, &mut watch)?;
-        let seconds = watch.seconds.iter().skip(*start as usize).take(120);
+        let scenario = with_flows(scenario, &[flow], start + seconds)?;
+        let mut watch = Watch { link, ..Watch::default() };
+        run(&scenario, seed, &mut watch)?;
+        let seconds = watch.seconds.iter().skip(*start as usize).take(seconds as usize);
         all.extend(seconds.enumerate().map(|(at, bytes)| (apart(n, at as f64), bytes * 8.0 / 1e6)));
     }
     Ok(all)
 }
 
-/// A second of download `n`, far from those of the others: they are no neighbours.
+/// A second of transfer `n`, far from those of the others: they are no neighbours.
 fn apart(n: usize, at: f64) -> f64 {
     (1000 * n) as f64 + at
 }
 
-/// How far each download is from the others together: the least, the median and the most. This is what 120 s of one and the same link
-/// differ by.
-fn among(downloads: &Samples) -> [f64; 3] {
-    let far = (0..STARTS.len()).map(|n| {
+/// How far each transfer is from the others together: the least, the median and the most. This is what transfers over one and the same
+/// link differ by.
+fn among(transfers: &Samples, count: usize) -> [f64; 3] {
+    let far = (0..count).map(|n| {
         let is_of_n = |&(at, _): &(f64, f64)| (apart(n, 0.0)..apart(n + 1, 0.0)).contains(&at);
-        let (one, others): (Samples, Samples) = downloads.iter().copied().partition(is_of_n);
+        let (one, others): (Samples, Samples) = transfers.iter().copied().partition(is_of_n);
         (n as f64, distance(&one, &others))
     });
     let far = sorted(&far.collect());
     [0.0, 0.5, 1.0].map(|p| quantile(&far, p))
 }
 
-/// The scenario with other flows.
+/// The scenario's links with other flows and the hosts of the recordings.
 fn with_flows(scenario: &Scenario, flows: &[String], seconds: u64) -> anyhow::Result<Scenario> {
     let text = scenario.to_toml();
     let links = text.split("[[flows]]").next().unwrap_or_default();
     let sets = [("time_limit".to_owned(), format!("{seconds} s"))];
-    Scenario::parse(&format!("{links}\n{}", flows.concat()), "starlink", &sets).map_err(|errors| anyhow!("{errors}"))
+    let text = format!("{links}\n{HOSTS}\n{}", flows.concat());
+    Scenario::parse(&text, "starlink", &sets).map_err(|errors| anyhow!("{errors}"))
 }
 
 /// The same links, each with the mean of its rate and its delay.
@@ -263,10 +301,14 @@ fn curve(name: &str, samples: &Samples) -> Series {
     Series { name: name.to_owned(), mark: Mark::Line, points }
 }
 
-fn row(name: &str, count: usize, ours: Shape, far: Option<f64>) -> String {
-    let far = far.map_or_else(|| "–".to_owned(), |far| format!("{far:.3}"));
-    let Shape { p50, p95, p99, after_1s, after_15s } = ours;
-    format!("| {name} | {count} | {far} | {p50:.1} | {p95:.1} | {p99:.1} | {after_1s:.2} | {after_15s:.2} |\n")
+/// A row of a table; `distance` is that from `against`.
+fn row(name: &str, samples: &Samples, against: Option<&Samples>) -> String {
+    let far = against.map_or_else(|| "–".to_owned(), |against| format!("{:.3}", distance(samples, against)));
+    let Shape { p50, p95, p99, after_1s, after_15s } = shape(samples);
+    format!(
+        "| {name} | {} | {far} | {p50:.1} | {p95:.1} | {p99:.1} | {after_1s:.2} | {after_15s:.2} |\n",
+        samples.len()
+    )
 }
 
 /// What was measured over the emulated links, in files.
@@ -275,6 +317,45 @@ pub(crate) struct Emulated {
     pub(crate) pings: Option<PathBuf>,
     /// What `iperf3 --json` printed of downloads of 120 s.
     pub(crate) downloads: Vec<PathBuf>,
+    /// What it printed of uploads of 300 s.
+    pub(crate) uploads: Vec<PathBuf>,
+}
+
+const HEAD: &str =
+    "| | samples | distance | p50 | p95 | p99 | after 1 s | after 15 s |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
+
+/// The throughput of a transfer by second: as recorded, ours, over emulated links, and over links with the mean rate and delay.
+struct Throughput {
+    title: &'static str,
+    recorded: Samples,
+    ours: Samples,
+    /// Of so many transfers.
+    real: Option<(usize, Samples)>,
+    still: Samples,
+    /// Transfers in `ours`.
+    count: usize,
+}
+
+impl Throughput {
+    fn table(&self) -> String {
+        let (first, second) = self.recorded.split_at(self.recorded.len() / 2);
+        let mut text = format!("\nTCP {} (CUBIC), Mbit/s by second\n\n{HEAD}", self.title);
+        let recorded = Some(&self.recorded);
+        text += &row("recorded", &self.recorded, None);
+        text += &row("its first half against its second", &first.to_vec(), Some(&second.to_vec()));
+        text += &row(&format!("`starlink`, virtual time, {} transfers", self.count), &self.ours, recorded);
+        if let Some((count, real)) = &self.real {
+            text += &row(&format!("`starlink`, real time, {count} transfers"), real, recorded);
+        }
+        text += &row("a fixed rate and delay of the same means", &self.still, recorded);
+        let [least, median, most] = among(&self.ours, self.count);
+        let _ = writeln!(
+            text,
+            "\nOne of the {} transfers against the others: {least:.3} to {most:.3}, median {median:.3}",
+            self.count
+        );
+        text
+    }
 }
 
 /// Prints the comparison as Markdown and writes the picture. True if the round trips meet their targets, in virtual time and in real time
@@ -289,69 +370,53 @@ pub(crate) fn compare(
     let still = fixed(&scenario);
     let (held_out, fitted) = (pings(data, true)?, pings(data, false)?);
     let (ours, constant) = (our_pings(&scenario)?, our_pings(&still)?);
-    let down = recorded_seconds(&data.join("mmsys24_iperf3_down_2min.json"))?;
     let real_pings = emulated.pings.as_deref().map(printed_pings).transpose()?;
-    let mut real_tcp = Samples::new();
-    for (n, path) in emulated.downloads.iter().enumerate() {
-        real_tcp.extend(recorded_seconds(path)?.into_iter().map(|(at, rate)| (apart(n, at), rate)));
-    }
-    let real_tcp = Some(real_tcp).filter(|samples| !samples.is_empty());
-    let (tcp, tcp_constant) = (our_seconds(&scenario)?, our_seconds(&still)?);
-    let head = "| | samples | distance | p50 | p95 | p99 | after 1 s | after 15 s |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
-    let mut text = format!("Round trips, ms\n\n{head}");
-    let add = |text: &mut String, name: &str, samples: &Samples, against: Option<&Samples>| {
-        let far = against.map(|against| distance(samples, against));
-        let _ = write!(text, "{}", row(name, samples.len(), shape(samples), far));
-    };
-    add(&mut text, "recorded, held out", &held_out, None);
-    add(&mut text, "recorded, used for the trace", &fitted, Some(&held_out));
-    add(&mut text, "`starlink`, virtual time", &ours, Some(&held_out));
+    print!("Round trips, ms\n\n{HEAD}{}", row("recorded, held out", &held_out, None));
+    let against = Some(&held_out);
+    print!("{}", row("recorded, used for the trace", &fitted, against));
+    print!("{}", row("`starlink`, virtual time", &ours, against));
     if let Some(real) = &real_pings {
-        add(&mut text, "`starlink`, real time", real, Some(&held_out));
+        print!("{}", row("`starlink`, real time", real, against));
     }
-    add(&mut text, "a fixed delay of the same mean", &constant, Some(&held_out));
-    let _ = write!(text, "\nTCP download (CUBIC), Mbit/s by second\n\n{head}");
-    let (first, second) = down.split_at(down.len() / 2);
-    add(&mut text, "recorded, 120 s", &down, None);
-    add(&mut text, "its first half against its second", &first.to_vec(), Some(&second.to_vec()));
-    add(&mut text, "`starlink`, virtual time, 8 starts", &tcp, Some(&down));
-    if let Some(real) = &real_tcp {
-        let name = format!("`starlink`, real time, {} starts", emulated.downloads.len());
-        add(&mut text, &name, real, Some(&down));
-    }
-    add(&mut text, "a fixed rate and delay of the same means", &tcp_constant, Some(&down));
-    let [least, median, most] = among(&tcp);
-    let _ = writeln!(
-        text,
-        "\nOne of the eight starts against the other seven: {least:.3} to {most:.3}, median {median:.3}"
-    );
-    print!("{text}");
+    print!("{}", row("a fixed delay of the same mean", &constant, against));
+
+    let throughput = |transfer: &Transfer, emulated: &[PathBuf]| -> anyhow::Result<Throughput> {
+        Ok(Throughput {
+            title: transfer.title,
+            recorded: recorded_seconds(&data.join(transfer.recording))?,
+            ours: our_seconds(&scenario, transfer)?,
+            real: measured(emulated)?,
+            still: our_seconds(&still, transfer)?,
+            count: transfer.starts.len() * SEEDS.len(),
+        })
+    };
+    let down = throughput(&DOWNLOAD, &emulated.downloads)?;
+    let up = throughput(&UPLOAD, &emulated.uploads)?;
+    print!("{}{}", down.table(), up.table());
     if let Some(path) = picture {
-        let panel = |title: &str, x: Axis, series: Vec<Series>| Panel {
-            title: title.to_owned(),
-            x,
-            y: Axis::new("share of samples", "").between(0.0, 1.0),
-            series,
-            spans: None,
+        let panel =
+            |title: &str, x: Axis, recorded: &Samples, ours: &Samples, still: &Samples, real: Option<&Samples>| {
+                let others = [curve("recorded", recorded), curve("virtual time", ours), curve("fixed", still)];
+                Panel {
+                    title: title.to_owned(),
+                    x,
+                    y: Axis::new("share of samples", "").between(0.0, 1.0),
+                    series: others.into_iter().chain(real.map(|real| curve("real time", real))).collect(),
+                    spans: None,
+                }
+            };
+        let rates = |of: &Throughput, most: f64| {
+            let axis = Axis::new("rate", "Mbit/s").between(0.0, most);
+            let real = of.real.as_ref().map(|real| &real.1);
+            panel(&format!("TCP {} by second", of.title), axis, &of.recorded, &of.ours, &of.still, real)
         };
-        let named = |recorded: &Samples, ours: &Samples, real: &Option<Samples>, still: &Samples| {
-            let real = real.as_ref().map(|real| curve("real time", real));
-            let others = [curve("recorded", recorded), curve("virtual time", ours), curve("fixed", still)];
-            others.into_iter().chain(real).collect()
-        };
+        let trips = Axis::new("round trip", "ms").between(0.0, 150.0);
         let figure = Figure {
             title: "Starlink, recorded and emulated".to_owned(),
             panels: vec![
-                panel(
-                    "pings, held out",
-                    Axis::new("round trip", "ms").between(0.0, 150.0),
-                    named(&held_out, &ours, &real_pings, &constant),
-                ),
-                panel(
-                    "TCP download by second",
-                    Axis::new("rate", "Mbit/s").between(0.0, 150.0),
-                    named(&down, &tcp, &real_tcp, &tcp_constant),
-                ),
+                panel("pings, held out", trips, &held_out, &ours, &constant, real_pings.as_ref()),
+                rates(&down, 150.0),
+                rates(&up, 15.0),
             ],
         };
         std::fs::write(path, figure.to_svg().map_err(|error| anyhow!("{error}"))?)?;
@@ -363,4 +428,13 @@ pub(crate) fn compare(
         distance(samples, &held_out) < 0.1 && near(have.p50, want.p50) && near(have.p99, want.p99)
     };
     Ok(is_met(&ours) && real_pings.as_ref().is_none_or(is_met))
+}
+
+/// What iperf3 printed of transfers over the emulated links: their number, and Mbit/s by second.
+fn measured(files: &[PathBuf]) -> anyhow::Result<Option<(usize, Samples)>> {
+    let mut samples = Samples::new();
+    for (n, path) in files.iter().enumerate() {
+        samples.extend(recorded_seconds(path)?.into_iter().map(|(at, rate)| (apart(n, at), rate)));
+    }
+    Ok((!files.is_empty()).then_some((files.len(), samples)))
 }

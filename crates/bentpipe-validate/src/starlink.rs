@@ -238,16 +238,19 @@ fn our_seconds(scenario: &Scenario, transfer: &Transfer) -> anyhow::Result<Sampl
     let &Transfer { from, to, link, seconds, starts, .. } = transfer;
     let link = Some(scenario.link(link).with_context(|| format!("a link `{link}`"))?);
     let mut all = Vec::new();
-    for (n, (start, seed)) in starts.iter().flat_map(|start| SEEDS.map(|seed| (start, seed))).enumerate() {
+    for (n, start) in starts.iter().enumerate() {
         let flow = format!(
             "[[flows]]\nname = \"transfer\"\nfrom = \"{from}\"\nto = \"{to}\"\nstart = \"{start} s\"\n\
              greedy = {{ duration = \"{seconds} s\" }}\n"
         );
         let scenario = with_flows(scenario, &[flow], start + seconds)?;
-        let mut watch = Watch { link, ..Watch::default() };
-        run(&scenario, seed, &mut watch)?;
-        let seconds = watch.seconds.iter().skip(*start as usize).take(seconds as usize);
-        all.extend(seconds.enumerate().map(|(at, bytes)| (apart(n, at as f64), bytes * 8.0 / 1e6)));
+        for (k, seed) in SEEDS.into_iter().enumerate() {
+            let mut watch = Watch { link, ..Watch::default() };
+            run(&scenario, seed, &mut watch)?;
+            let seconds = watch.seconds.iter().skip(*start as usize).take(seconds as usize).enumerate();
+            let at = |second: usize| apart(n * SEEDS.len() + k, second as f64);
+            all.extend(seconds.map(|(second, bytes)| (at(second), bytes * 8.0 / 1e6)));
+        }
     }
     Ok(all)
 }

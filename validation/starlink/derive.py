@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Derives scenarios/starlink.toml from public recordings: derive.py DATA > scenarios/starlink.toml
 
-DATA is a folder with mmsys24_ping_100ms_60min.txt (Zhao and Pan, MMSys 2024) and leocc_rate_ms.txt (Lai et al., LeoCC, SIGCOMM 2025).
+DATA is a folder with mmsys24_ping_100ms_60min.txt and mmsys24_iperf3_up_5min.json (Zhao and Pan, MMSys 2024) and leocc_rate_ms.txt
+(Lai et al., LeoCC, SIGCOMM 2025).
 
 Delay. The pings are cut into blocks of 10 minutes of the clock. Only the even blocks are used; the odd ones are for the check
 (`bentpipe-validate starlink`). From the even blocks, 15 windows of 400 pings (60 s) are chosen so that their round trips together have
@@ -9,13 +10,19 @@ the distribution of the even blocks. The search starts with a random choice (see
 the Kolmogorov-Smirnov distance plus a quarter of the relative errors of the 95th and 99th percentiles. Lost pings, and the pauses of
 5 s after them, are left out.
 
-Rate. The packets that could pass in each 100 ms, as Mbit/s.
+Rate downwards. The packets that could pass in each 100 ms, as Mbit/s.
+
+Rate upwards. The best second of the recorded upload, in whole Mbit/s, rounded up. Only the even minutes are used; the odd ones are for the
+check.
 """
+import json
+import math
 import random
 import sys
 
 STEP, WINDOW, COUNT, BLOCK = 0.15, 60, 15, 600
 FIXED = 7.0  # round trip of the scenario's other links, ms
+HEADERS = 52  # bytes of IPv4, TCP and its timestamps in a packet
 
 
 def pings(path):
@@ -76,6 +83,16 @@ def choose(found, target):
     return sorted(chosen), best
 
 
+def uplink(path):
+    """The rate that carries the best second of payload with its headers, Mbit/s."""
+    recorded = json.load(open(path))
+    payload = recorded["start"]["tcp_mss_default"]
+    tenths = [part["sum"]["bytes"] for part in recorded["intervals"]]
+    seconds = [sum(tenths[n:n + 10]) for n in range(0, len(tenths), 10)]
+    even = [bytes_ for n, bytes_ in enumerate(seconds) if n // 60 % 2 == 0]
+    return max(even) * 8 / 1e6 * (payload + HEADERS) / payload
+
+
 def lines(values, form):
     return "\n".join(" ".join(form % value for value in values[n:n + 24]) for n in range(0, len(values), 24))
 
@@ -94,6 +111,9 @@ def main(data):
     rates = [count * 0.12 for count in slots]
     text = open(f"{sys.path[0]}/starlink.in").read()
     text = text.replace("@DELAYS@", lines(delays, "%.1f")).replace("@RATES@", lines(rates, "%.1f"))
+    up = uplink(f"{data}/mmsys24_iperf3_up_5min.json")
+    print(f"best second of the upload with headers {up:.2f} Mbit/s", file=sys.stderr)
+    text = text.replace("@UPLINK@", str(math.ceil(up)))
     sys.stdout.write(text)
 
 

@@ -285,24 +285,30 @@ let writing = 0;
 
 function share(): void {
   clearTimeout(writing);
-  writing = window.setTimeout(async () => history.replaceState(null, "", await fragment()), 250);
+  writing = window.setTimeout(async () => history.replaceState(null, "", (await fragment()) ?? "#"), 250);
 }
 
-async function fragment(): Promise<string> {
+/** The address's fragment; `undefined` if the experiment is too long for a link. */
+async function fragment(): Promise<string | undefined> {
   return toFragment({ toml: look?.toml ?? state.text, variants: state.variants, systems: state.systems, flow: state.flow, ...(state.link !== undefined && { link: state.link }) });
 }
 
 async function copy(button: HTMLButtonElement, text: string): Promise<void> {
-  const label = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
+    flash(button, "Copied");
   } catch {
     // Without permission, the user can copy the selected text.
     byId<HTMLDetailsElement>("text").open = true;
     byId<HTMLTextAreaElement>("toml").select();
-    button.textContent = "Press Ctrl+C";
+    flash(button, "Press Ctrl+C");
   }
+}
+
+/** Shows a word on a button for a moment. */
+function flash(button: HTMLButtonElement, word: string): void {
+  const label = (button.dataset.label ??= button.textContent ?? "");
+  button.textContent = word;
   setTimeout(() => (button.textContent = label), 1500);
 }
 
@@ -318,16 +324,16 @@ function load(text: string, name: string): void {
 async function fromAddress(): Promise<boolean> {
   const shared = await fromFragment(location.hash);
   if (!shared) return false;
-  if (shared === "damaged") {
-    refuse("The experiment in the address cannot be read: the link was cut off or changed. Copy it again, or choose a scenario above.");
+  if ("refused" in shared) {
+    refuse(`The experiment in the address cannot be read: ${shared.refused}. Copy it again, or choose a scenario above.`);
     return true;
   }
   if (shared.variants?.length) state.variants = shared.variants.slice(0, MAX_VARIANTS);
   if (shared.systems?.length) state.systems = SYSTEMS.map(({ system }) => system).filter((system) => shared.systems!.includes(system));
   if (state.systems.length === 0) state.systems = ["plain"];
   load(shared.toml, "shared.toml");
-  state.flow = Math.max(0, Math.floor(shared.flow ?? 0)) || 0;
-  if (typeof shared.link === "string") state.link = shared.link;
+  state.flow = shared.flow ?? 0;
+  state.link = shared.link;
   return true;
 }
 
@@ -397,7 +403,9 @@ function listen(): void {
   byId("copy-toml").addEventListener("click", (event) => copy(event.currentTarget as HTMLButtonElement, look?.toml ?? state.text));
   byId("copy-link").addEventListener("click", async (event) => {
     const button = event.currentTarget as HTMLButtonElement;
-    await copy(button, location.href.replace(/#.*/s, "") + (await fragment()));
+    const made = await fragment();
+    if (made === undefined) flash(button, "Too long");
+    else await copy(button, location.href.replace(/#.*/s, "") + made);
   });
   byId("add-fade").addEventListener("click", () => ribbon.add());
   byId("clear-fades").addEventListener("click", () => ribbon.clear());

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync } from 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
+import { deflateRawSync } from "node:zlib";
 import { BENTPIPE, OUT, ROOT, done, picture, preset, rows, toml, withPage } from "./page.mjs";
 
 const folder = mkdtempSync(path.join(tmpdir(), "bentpipe-lab-"));
@@ -277,11 +278,17 @@ test("a link is a whole experiment, and `bentpipe lab` makes one", async () => {
   );
 });
 
-test("a damaged link says so, and another scenario can be chosen", async () => {
-  for (const fragment of ["#lab=1ZXBbts", "#lab=%", "#toml=%E0%A4%A"]) {
+test("a link that cannot be used says why, and another scenario can be chosen", async () => {
+  const wrong = { toml: readFileSync(path.join(ROOT, "scenarios", "geo.toml"), "utf8"), variants: "sack" };
+  for (const [fragment, why] of [
+    ["#lab=1ZXBbts", /the link was cut off or changed/],
+    ["#lab=%", /the link was cut off or changed/],
+    ["#toml=%E0%A4%A", /the link was cut off or changed/],
+    [`#lab=${deflateRawSync(JSON.stringify(wrong)).toString("base64url")}`, /its `variants` are not a list of texts/],
+  ]) {
     await withPage(
       async (page) => {
-        assert.match(await page.textContent("#error"), /the link was cut off or changed/, fragment);
+        assert.match(await page.textContent("#error"), why, fragment);
         assert.ok(await page.isVisible("#error"));
         await preset(page, "leo");
         assert.ok(!(await page.isVisible("#error")) && (await rows(page)).length > 0, fragment);

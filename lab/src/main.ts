@@ -12,7 +12,7 @@ import { Ribbon } from "./ribbon";
 import { fromFragment, toFragment } from "./share";
 import { Sliders } from "./sliders";
 import { setUpTheme } from "./theme";
-import { number, seconds } from "./units";
+import { nextSeed, number, readSeed, seconds } from "./units";
 
 const FIRST = "geo";
 const byId = <T extends HTMLElement = HTMLElement>(id: string) => document.getElementById(id) as T;
@@ -162,7 +162,7 @@ function accepted(found: Look): void {
   }
   sliders.show(found.settings, changed);
   const seed = byId<HTMLInputElement>("seed");
-  if (document.activeElement !== seed) seed.value = String(found.settings.seed);
+  if (document.activeElement !== seed) seed.value = found.settings.seed;
   const toml = byId<HTMLTextAreaElement>("toml");
   if (document.activeElement !== toml) toml.value = found.toml;
   const flow = byId<HTMLSelectElement>("flow");
@@ -367,17 +367,16 @@ function listen(): void {
   });
   const seed = byId<HTMLInputElement>("seed");
   seed.addEventListener("change", () => {
-    const value = seed.valueAsNumber;
-    const valid = Number.isSafeInteger(value) && value >= 0;
-    seed.setAttribute("aria-invalid", String(!valid));
-    if (valid) turn({ seed: value });
+    const value = readSeed(seed.value);
+    seed.setAttribute("aria-invalid", String(value === undefined));
+    if (value !== undefined) turn({ seed: value });
   });
   seed.addEventListener("blur", () => {
     if (seed.getAttribute("aria-invalid") !== "true") return;
     seed.removeAttribute("aria-invalid");
-    if (look) seed.value = String(look.settings.seed);
+    if (look) seed.value = look.settings.seed;
   });
-  byId("next-seed").addEventListener("click", () => turn({ seed: (look?.settings.seed ?? 0) + 1 }));
+  byId("next-seed").addEventListener("click", () => turn({ seed: nextSeed(look?.settings.seed ?? "0") }));
   byId<HTMLSelectElement>("flow").addEventListener("change", (event) => {
     Object.assign(state, { text: look?.toml ?? state.text, knobs: {}, link: undefined, flow: Number((event.target as HTMLSelectElement).value) });
     renew();

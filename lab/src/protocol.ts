@@ -9,7 +9,8 @@ export interface Knobs {
   queue_s?: number;
   bytes?: number;
   fades?: [number, number][];
-  seed?: number;
+  /** Its digits: a number is exact only up to 2^53. */
+  seed?: string;
 }
 
 export interface World {
@@ -52,7 +53,7 @@ export interface Settings {
   queue_s: number | null;
   queue_packets: number | null;
   bytes: number | null;
-  seed: number;
+  seed: string;
 }
 
 export interface Look {
@@ -112,7 +113,7 @@ export interface LinkSummary {
 }
 
 export interface Ran {
-  summary: { seed: number; end_s: number; timed_out: boolean; flows: FlowSummary[]; links: LinkSummary[]; events: number };
+  summary: { end_s: number; timed_out: boolean; flows: FlowSummary[]; links: LinkSummary[]; events: number };
   stopped: boolean;
   link: string;
   queue_packets: number | null;

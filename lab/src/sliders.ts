@@ -8,8 +8,11 @@ interface Spec {
   key: Key;
   label: string;
   hint: string;
+  /** Ends of the slider. */
   min: number;
   max: number;
+  /** The engine's maximum (crates/bentpipe-wasm/src/knobs.rs), for the field. */
+  limit: number;
   /** The left end means 0. */
   zero?: boolean;
   show: (value: number) => string;
@@ -18,12 +21,15 @@ interface Spec {
 
 const STEPS = 400;
 
+/** Seconds. */
+const YEAR = 31_536_000;
+
 const SPECS: Spec[] = [
-  { key: "rate_bit_s", label: "Rate", hint: "of this link, in the data's direction", min: 64e3, max: 1e9, show: units.rate, read: units.readRate },
-  { key: "delay_s", label: "Delay", hint: "one way, both directions", min: 1e-3, max: 1, show: units.seconds, read: units.readSeconds },
-  { key: "loss", label: "Loss", hint: "of single packets, besides fades", min: 1e-5, max: 0.3, zero: true, show: units.percent, read: units.readPercent },
-  { key: "queue_s", label: "Queue", hint: "before the link, as time at its rate", min: 1e-3, max: 10, show: units.seconds, read: units.readSeconds },
-  { key: "bytes", label: "Size", hint: "of the transfer", min: 10e3, max: 1e9, show: units.bytes, read: units.readBytes },
+  { key: "rate_bit_s", label: "Rate", hint: "of this link, in the data's direction", min: 64e3, max: 1e9, limit: 1e15, show: units.rate, read: units.readRate },
+  { key: "delay_s", label: "Delay", hint: "one way, both directions", min: 1e-3, max: 1, limit: YEAR, show: units.seconds, read: units.readSeconds },
+  { key: "loss", label: "Loss", hint: "of single packets, besides fades", min: 1e-5, max: 0.3, limit: 1, zero: true, show: units.percent, read: units.readPercent },
+  { key: "queue_s", label: "Queue", hint: "before the link, as time at its rate", min: 1e-3, max: 10, limit: YEAR, show: units.seconds, read: units.readSeconds },
+  { key: "bytes", label: "Size", hint: "of the transfer", min: 10e3, max: 1e9, limit: 1e15, show: units.bytes, read: units.readBytes },
 ];
 
 interface Slider {
@@ -60,11 +66,16 @@ export class Sliders {
       });
       const entered = () => {
         slider.typing = false;
-        const value = spec.read(field.value);
-        const valid = value !== undefined && value >= 0 && (value > 0 || spec.zero === true) && !(spec.key === "loss" && value > 1);
-        field.setAttribute("aria-invalid", String(!valid));
-        if (!valid) field.addEventListener("blur", () => field.removeAttribute("aria-invalid"), { once: true });
-        if (valid) changed({ [spec.key]: spec.key === "rate_bit_s" || spec.key === "bytes" ? Math.round(value) : value });
+        const value = entry(spec, field.value);
+        field.setAttribute("aria-invalid", String(value === undefined));
+        const hint = row.querySelector("small")!;
+        hint.textContent = value === undefined ? `expected ${expected(spec)}` : spec.hint;
+        const forget = () => {
+          field.removeAttribute("aria-invalid");
+          hint.textContent = spec.hint;
+        };
+        if (value === undefined) field.addEventListener("blur", forget, { once: true });
+        else changed({ [spec.key]: value });
       };
       field.addEventListener("input", () => (slider.typing = true));
       field.addEventListener("change", entered);
@@ -96,6 +107,21 @@ export class Sliders {
   }
 }
 
+const isWhole = (spec: Spec) => spec.key === "rate_bit_s" || spec.key === "bytes";
+
+/** The value of a field's text; `undefined` if the setting cannot have it. */
+function entry(spec: Spec, text: string): number | undefined {
+  const read = spec.read(text);
+  const value = read !== undefined && isWhole(spec) ? Math.round(read) : read;
+  const fits = value !== undefined && (value > 0 || (value === 0 && spec.zero === true)) && value <= spec.limit;
+  return fits ? value : undefined;
+}
+
+/** The values that a field takes, in words. */
+function expected(spec: Spec): string {
+  return `${spec.zero ? "0" : "more than 0"} to ${spec.show(spec.limit)}, such as ${spec.show(spec.max)}`;
+}
+
 /** Colours the part of a slider that is left of its handle. */
 function fill(range: HTMLInputElement): void {
   range.style.setProperty("--part", `${(Number(range.value) / STEPS) * 100}%`);
@@ -110,7 +136,7 @@ function at(spec: Spec, step: number): number {
   if (spec.zero && step === 0) return 0;
   const value = spec.min * (spec.max / spec.min) ** (step / STEPS);
   const rounded = Number(value.toPrecision(2));
-  return spec.key === "rate_bit_s" || spec.key === "bytes" ? Math.round(rounded) : rounded;
+  return isWhole(spec) ? Math.round(rounded) : rounded;
 }
 
 function position(spec: Spec, value: number): number {

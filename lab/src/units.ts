@@ -8,7 +8,7 @@ function scaled(value: number, steps: [number, string][], unit: string): string 
   return `${number(value / scale)} ${prefix}${unit}`;
 }
 
-const UP: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const UP: [number, string][] = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
 const DOWN: [number, string][] = [[1, ""], [1e-3, "m"], [1e-6, "µ"]];
 
 /** Three significant digits without trailing zeros; from 1000 on, whole numbers in groups of three digits. */
@@ -25,18 +25,30 @@ export const percent = (part: number): string => `${Number((part * 100).toPrecis
 
 /** Parses a number with one of these units: "2 Mbit/s", "40ms", "1e-3". `bare` is the factor without a unit. `undefined` if it is no number. */
 function read(text: string, units: Record<string, number>, bare: number): number | undefined {
-  const match = /^\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([^\s].*?)?\s*$/i.exec(text.replace(",", "."));
+  const match = /^\s*([0-9.]+(?:e[+-]?[0-9]+)?)\s*([^\s].*?)?\s*$/i.exec(text.replaceAll("\u202f", "").replace(",", "."));
   if (!match) return undefined;
   const value = Number(match[1]);
   const factor = match[2] === undefined ? bare : units[match[2].toLowerCase()];
   return factor === undefined || !Number.isFinite(value) ? undefined : value * factor;
 }
 
-const RATES = { "bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9, bit: 1, kbit: 1e3, mbit: 1e6, gbit: 1e9, k: 1e3, m: 1e6, g: 1e9 };
-const SIZES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, k: 1e3, m: 1e6, g: 1e9 };
+const RATES = { "bit/s": 1, "kbit/s": 1e3, "mbit/s": 1e6, "gbit/s": 1e9, "tbit/s": 1e12, bit: 1, kbit: 1e3, mbit: 1e6, gbit: 1e9, tbit: 1e12, k: 1e3, m: 1e6, g: 1e9, t: 1e12 };
+const SIZES = { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12, k: 1e3, m: 1e6, g: 1e9, t: 1e12 };
 const SPANS = { s: 1, ms: 1e-3, us: 1e-6, "µs": 1e-6 };
 
 export const readRate = (text: string): number | undefined => read(text, RATES, 1e6);
 export const readBytes = (text: string): number | undefined => read(text, SIZES, 1e6);
 export const readSeconds = (text: string): number | undefined => read(text, SPANS, 1e-3);
 export const readPercent = (text: string): number | undefined => read(text, { "%": 0.01 }, 0.01);
+
+/** The largest seed, 2^64 - 1: more than a number holds exactly. */
+const MAX_SEED = (1n << 64n) - 1n;
+
+/** Parses a seed; `undefined` if it is no whole number from 0 to 2^64 - 1. */
+export function readSeed(text: string): string | undefined {
+  const digits = text.trim();
+  return /^[0-9]{1,20}$/.test(digits) && BigInt(digits) <= MAX_SEED ? String(BigInt(digits)) : undefined;
+}
+
+/** The seed after this one; 0 follows the largest. */
+export const nextSeed = (seed: string): string => String((BigInt(seed) + 1n) & MAX_SEED);

@@ -110,6 +110,21 @@ test("each slider changes its value in the scenario, and the result", async () =
     await page.fill("#field-rate_bit_s", "fast");
     await page.press("#field-rate_bit_s", "Enter");
     assert.equal(await page.getAttribute("#field-rate_bit_s", "aria-invalid"), "true");
+    const before = await toml(page);
+    for (const [key, typed, limit] of [
+      ["rate_bit_s", "2000 Tbit/s", /to 1\u202f000 Tbit\/s/],
+      ["delay_s", "40000000 s", /to 31\u202f536\u202f000 s/],
+      ["loss", "101 %", /0 to 100 %/],
+      ["queue_s", "1e300 s", /to 31\u202f536\u202f000 s/],
+      ["bytes", "1001 TB", /to 1\u202f000 TB/],
+    ]) {
+      await page.fill(`#field-${key}`, typed);
+      await page.press(`#field-${key}`, "Enter");
+      assert.equal(await page.getAttribute(`#field-${key}`, "aria-invalid"), "true", key);
+      assert.match(await page.textContent(`#hint-${key}`), limit, key);
+    }
+    await done(page);
+    assert.equal(await toml(page), before, "none of them is used");
   });
 });
 
@@ -188,6 +203,15 @@ test("seed and flow", async () => {
     await page.press("#seed", "Enter");
     await done(page);
     assert.deepEqual((await rows(page)).map(({ ratio }) => ratio), before.map(({ ratio }) => ratio));
+    // The largest seeds keep their digits, and 0 follows the largest.
+    await page.fill("#seed", "18446744073709551614");
+    await page.press("#seed", "Enter");
+    for (const seed of ["18446744073709551614", "18446744073709551615", "0"]) {
+      await done(page);
+      assert.match(await toml(page), new RegExp(`^seed = "?${seed}"?$`, "m"));
+      await page.click("#next-seed");
+      await done(page);
+    }
     await preset(page, "transat-four-flows");
     await page.selectOption("#flow", "2");
     await done(page);
@@ -300,7 +324,7 @@ test("a link that cannot be used says why, and another scenario can be chosen", 
 
 test("a seed that is no whole number is marked and not used", async () => {
   await withPage(async (page) => {
-    for (const seed of ["-5", "1.5", "1e30", ""]) {
+    for (const seed of ["-5", "1.5", "1e30", "18446744073709551616", ""]) {
       await page.fill("#seed", seed);
       await page.press("#seed", "Enter");
       await done(page);

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use bentpipe_engine::link::{ChannelConfig, LinkConfig, Moves, QueueLimit};
 use bentpipe_engine::network::LinkId;
-use bentpipe_engine::units::{Bytes, Duration, Probability, Rate};
-use bentpipe_study::scenario::{FlowId, FlowKind, Scenario, Workload};
+use bentpipe_engine::units::{Duration, Probability, Rate};
+use bentpipe_study::scenario::{BadQuantity, FlowId, FlowKind, Scenario, Workload, single};
 use bentpipe_study::topology;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+#[cfg(test)]
+mod tests;
 
 /// Max number of fades.
 const MAX_FADES: usize = 1000;
@@ -30,8 +34,28 @@ pub(crate) struct Knobs {
     pub(crate) bytes: Option<u64>,
     /// Start and length of each fade in the direction of the data, seconds, in order of time; a fade loses all packets.
     pub(crate) fades: Option<Vec<(f64, f64)>>,
-    /// Seed.
+    /// Seed: a number, or its digits, since a number of JavaScript is exact only up to 2^53.
+    #[serde(deserialize_with = "seed")]
     pub(crate) seed: Option<u64>,
+}
+
+fn seed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "a seed: expected a whole number from 0 to 18446744073709551615, or its digits as text"
+    )]
+    enum Seed {
+        Number(u64),
+        Digits(String),
+    }
+    match Option::<Seed>::deserialize(from)? {
+        None => Ok(None),
+        Some(Seed::Number(number)) => Ok(Some(number)),
+        Some(Seed::Digits(digits)) => digits.parse().map(Some).map_err(|_| {
+            D::Error::custom(format_args!("a seed of `{digits}`: expected a whole number from 0 to {}", u64::MAX))
+        }),
+    }
 }
 
 /// The values that a scenario has.
@@ -51,8 +75,8 @@ pub(crate) struct Settings {
     pub(crate) queue_packets: Option<u32>,
     /// As [`Knobs::bytes`]; `None` if the flow is no transfer.
     pub(crate) bytes: Option<u64>,
-    /// Number of the seed.
-    pub(crate) seed: u64,
+    /// Digits of the seed.
+    pub(crate) seed: String,
 }
 
 /// The link that knobs change, and the link back.
@@ -123,7 +147,7 @@ impl Settings {
                 Some(Workload::Bulk(bytes)) => Some(bytes.get()),
                 _ => None,
             },
-            seed: scenario.seed,
+            seed: scenario.seed.to_string(),
         }
     }
 }
@@ -143,9 +167,17 @@ fn stop(link: &mut LinkConfig, which: impl FnOnce(&mut Moves)) {
 
 fn span(seconds: f64, what: &str) -> Result<Duration, String> {
     if !(0.0..=MAX_SECS).contains(&seconds) {
+        // Not three hundred digits.
+        let seconds = if seconds.abs() < 1e15 { format!("{seconds}") } else { format!("{seconds:e}") };
         return Err(format!("{what} of {seconds} s: expected 0 s to a year"));
     }
     Ok(Duration::from_secs_f64_rounded(seconds))
+}
+
+/// A value as the setting's own parser takes it: it knows the maximum. Beyond that, the scenario could not be read again, and the errors
+/// would be about a text that the page's user did not write.
+fn within<T>(what: &str, parsed: Result<T, BadQuantity>) -> Result<T, String> {
+    parsed.map_err(|bad| format!("{what}: {}", bad.message))
 }
 
 impl Knobs {
@@ -166,16 +198,22 @@ impl Knobs {
             if varies(link) || link.rate.is_none() {
                 return Err("the rate of this link is not a number".to_owned());
             }
-            link.rate = Some(Rate::from_bits_per_second(rate).ok_or("a rate of 0 bit/s")?);
+            if rate == 0 {
+                return Err("a rate of 0 bit/s".to_owned());
+            }
+            link.rate = Some(within("rate", single::rate(&format!("{rate} bit/s")))?);
         }
         if let Some(loss) = self.loss {
             stop(link, |moves| moves.loss = None);
             link.good.packet = Probability::new(loss).ok_or_else(|| format!("a loss of {loss}: expected 0 to 1"))?;
         }
         if let Some(queue) = self.queue_s {
+            if link.cells.is_some() {
+                return Err("the queue of a link in cells has a number of cells, not a length in time".to_owned());
+            }
             let rate = link.rate.ok_or("the queue of a line without a rate has no length in time")?;
             let bytes = rate.bytes_in_floor(span(queue, "a queue")?);
-            link.queue.limit = QueueLimit::Bytes(Bytes::new(bytes));
+            link.queue.limit = QueueLimit::Bytes(within("queue", single::bytes(&format!("{bytes} B")))?);
             stop(link, |moves| (moves.queue, moves.limits) = (None, Vec::new()));
         }
         if let Some(fades) = &self.fades {
@@ -197,7 +235,7 @@ impl Knobs {
                 FlowKind::Udp(_) => return Err("a flow of datagrams has no size".to_owned()),
             };
             match workload {
-                Workload::Bulk(size) if bytes > 0 => *size = Bytes::new(bytes),
+                Workload::Bulk(size) if bytes > 0 => *size = within("size", single::bytes(&format!("{bytes} B")))?,
                 Workload::Bulk(_) => return Err("a transfer of 0 bytes".to_owned()),
                 _ => return Err("the flow is no transfer of a number of bytes".to_owned()),
             }

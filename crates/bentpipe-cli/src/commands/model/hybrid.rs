@@ -10,6 +10,7 @@ use crate::args::Hybrid;
 use crate::args::hybrid::{PACKET, RATE, SEGMENTS};
 use crate::failure::{End, Failure};
 use crate::output::{self, Remake};
+use crate::progress;
 
 /// Parameters that can be given and swept, with their kinds.
 const KEYS: [(&str, Kind); 7] = [
@@ -52,7 +53,11 @@ pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
         _ => None,
     };
     let swept = args.sweep.as_ref().map(|(key, values)| (key.as_str(), values.as_str()));
-    let points = points(&given, swept)?;
+    let bar = progress::steps_to_be_counted(progress::ESTIMATED);
+    bar.set_message("points");
+    let points = points(&given, swept, &|done, of| progress::advance(&bar, done, of));
+    bar.finish_and_clear();
+    let points = points?;
     let key = swept.map(|(key, _)| key);
     let remake = Remake::new(0);
     if args.json {
@@ -70,16 +75,20 @@ pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
 /// The texts of the parameters, by their names.
 type Given<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The model at the given values, or at each of a sweep: a parameter and its values.
-fn points(given: Given<'_>, swept: Option<(&str, &str)>) -> Result<Vec<Point>, Failure> {
+/// The model at the given values, or at each of a sweep: a parameter and its values. `advance` gets the number of the points that are done,
+/// and that of all.
+fn points(given: Given<'_>, swept: Option<(&str, &str)>, advance: &dyn Fn(u64, u64)) -> Result<Vec<Point>, Failure> {
     let Some((key, values)) = swept else {
         return Ok(vec![Point { value: None, evaluation: evaluate(given, None)? }]);
     };
-    let point = |value: String| {
+    let values = sweep(key, values)?;
+    let count = values.len() as u64;
+    let point = |(done, value): (u64, String)| {
+        advance(done, count);
         let evaluation = evaluate(given, Some((key, value.as_str())))?;
         Ok(Point { value: Some(value), evaluation })
     };
-    sweep(key, values)?.into_iter().map(point).collect()
+    (0..).zip(values).map(point).collect()
 }
 
 /// The points of `points` as JSON. Of `given`, `rate`, `packet` and `segments` have the defaults of the command.
@@ -100,7 +109,7 @@ pub fn json(given: &[(String, String)], swept: Option<(&str, &str)>) -> Result<S
         let value = given.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
         value.or(default).map(str::to_owned)
     };
-    output::json(&points(&find, swept)?)
+    output::json(&points(&find, swept, &|_, _| {})?)
 }
 
 /// What may have been meant by a parameter.

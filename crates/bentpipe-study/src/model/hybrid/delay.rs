@@ -36,7 +36,37 @@ pub fn exact(k: f64, p: f64) -> f64 {
     }
 }
 
-/// The same with at most `transmissions` (J) of each packet, Σ_{j<J} [1-(1-p^j)^k] (Eq. 61): a packet that would need
+/// Σ of [`exact`] over bursts of w S packets for all whole w from `first` to `last`; 0 if there are none. Of each term of Eq. 65 the sum
+/// over w is that of a geometric series, so it takes as long as one burst.
+pub fn exact_of_all(first: f64, last: f64, segments: f64, p: f64) -> f64 {
+    let count = last - first + 1.0;
+    if count <= 0.0 {
+        return 0.0;
+    }
+    let mean = (first + last) / 2.0;
+    let mut sum = count;
+    let mut power = p;
+    loop {
+        // (1-p^j)^(w S) = e^(-rate w).
+        let rate = -segments * (-power).ln_1p();
+        sum += if rate * last < 1e-3 {
+            // The sum over 1 - e^(-rate w) by its series up to w^3: the next term is below 1e-12/24 for each w. Directly, the difference
+            // below would lose these digits.
+            let spread = (count * count - 1.0) / 12.0;
+            let (second, third) = (mean * mean + spread, mean * (mean * mean + 3.0 * spread));
+            count * rate * (mean - rate * (second / 2.0 - rate * third / 6.0))
+        } else {
+            count - (-rate * first).exp() * (-rate * count).exp_m1() / (-rate).exp_m1()
+        };
+        // As in `exact`; a term is at most this.
+        if count * rate * mean < 1e-17 * sum {
+            return sum;
+        }
+        power *= p;
+    }
+}
+
+/// [`exact`] with at most `transmissions` (J) of each packet, Σ_{j<J} [1-(1-p^j)^k] (Eq. 61): a packet that would need
 /// more counts as J round trips.
 pub fn limited(k: f64, p: f64, transmissions: u32) -> f64 {
     (0..transmissions).map(|j| 1.0 - (1.0 - p.powi(j as i32)).powf(k)).sum()
@@ -111,6 +141,24 @@ mod tests {
                 close(exact(f64::from(k), p), alternating(k, p), 924.0 * 12.0 * f64::EPSILON);
             }
         }
+    }
+
+    #[test]
+    fn the_sum_over_bursts_is_the_sum() {
+        for (first, last, segments, p) in [
+            (1.0, 1.0, 1.0, 0.3),
+            (3.0, 7.0, 1.0, 0.1),
+            (3.0, 7.0, 8.0, 0.5),
+            (40.0, 80.0, 2.0, 0.9),
+            (1000.0, 2000.0, 1.0, 0.02),
+            (1000.0, 1001.0, 30.0, 0.99),
+            (5.0, 9.0, 1.0, 0.0),
+        ] {
+            let each = (first as u32..=last as u32).map(|w| exact(f64::from(w) * segments, p));
+            // Up to 4000 terms (p = 0.99), each rounded like the count of bursts, in a sum that is larger than the count.
+            close(exact_of_all(first, last, segments, p), each.sum(), 4000.0 * f64::EPSILON);
+        }
+        assert_eq!(exact_of_all(5.0, 4.0, 1.0, 0.3), 0.0, "no burst");
     }
 
     #[test]

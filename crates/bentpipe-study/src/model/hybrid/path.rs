@@ -13,6 +13,10 @@ pub struct Path {
     segments: f64,
 }
 
+/// Max loss. Eq. 65 has some ln(10^17 k)/ln(1/p) terms for a burst of k packets: with this loss 400 000 for one packet, 610 000 for 4e9.
+/// Towards a loss of 1 their number has no bound.
+const MAX_LOSS: f64 = 0.9999;
+
 /// Parameters outside the model's range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum OutOfRange {
@@ -25,6 +29,11 @@ pub enum OutOfRange {
     /// Nothing arrives.
     #[error("all packets are lost; the model needs a loss probability below 1")]
     Loss,
+    /// So many retransmissions that the sum of Eq. 65 is too long.
+    #[error(
+        "the loss is {0}; the model computes up to {MAX_LOSS}, where Eq. 65 adds up the probabilities of 400 000 round trips and more"
+    )]
+    HighLoss(f64),
     /// A packet without length or without link-layer packets.
     #[error("a TCP packet of {0}; the model needs at least 1")]
     Packet(&'static str),
@@ -46,7 +55,7 @@ impl Path {
     /// packet is cut into. The rate of the terrestrial part is taken as unlimited.
     ///
     /// # Errors
-    /// Returns [`OutOfRange`] for an empty buffer, no satellite round trip, certain loss, or an empty packet.
+    /// Returns [`OutOfRange`] for an empty buffer, no satellite round trip, a loss above 0.9999, or an empty packet.
     pub fn new(
         buffer: f64,
         (t1, t2): (Duration, Duration),
@@ -66,6 +75,9 @@ impl Path {
         }
         if loss.get() >= 1.0 {
             return Err(OutOfRange::Loss);
+        }
+        if loss.get() > MAX_LOSS {
+            return Err(OutOfRange::HighLoss(loss.get()));
         }
         let mu = rate.bits_per_second() as f64 / (packet.get() as f64 * 8.0);
         let (t1, t2) = (t1.as_secs_f64(), t2.as_secs_f64());

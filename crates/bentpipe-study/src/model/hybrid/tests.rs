@@ -212,6 +212,25 @@ fn sums_in_closed_form_are_the_sums() {
     }
 }
 
+/// Each would take hours, window by window: a buffer that no window fills, and bursts of up to 4e9 packets.
+#[test]
+fn huge_buffers_take_no_longer() {
+    let buffer = f64::from(u32::MAX);
+    // Nearly all windows are larger than the pipe: Eq. 73 nears its integral like 1/B.
+    let queue = path(buffer, 100, 500, 0.1, 1);
+    close("queue", summed(&queue, Delay::Exact), integrated(&queue), 1e-6);
+    // The pipe holds as much as the buffer: 1e15 bit/s in packets of 500 B for 17.2 ms.
+    let rate = Rate::from_bits_per_second(1_000_000_000_000_000).expect("not zero");
+    let round_trips = (Duration::ZERO, Duration::from_micros(17_200));
+    for p in [0.1, 0.9999] {
+        let loss = Probability::new(p).expect("in range");
+        let pipe = Path::new(buffer, round_trips, rate, Bytes::new(500), loss, 1).expect("in range");
+        assert!(pipe.bdp() > buffer);
+        // The exact delay differs from Eq. 5 by the range that `every_delay_of_a_burst` tests, less for such long bursts.
+        close(&format!("pipe, p = {p}"), summed(&pipe, Delay::Exact), summed(&pipe, Delay::Logarithm), 0.06);
+    }
+}
+
 #[test]
 fn the_closed_form_nears_the_integral_at_least_like_one_over_the_buffer() {
     // Three values of β, one for each case of Eq. 40; the buffer and the pipe grow together.
@@ -338,6 +357,8 @@ fn what_the_model_cannot_say_is_refused() {
     assert!(matches!(with(f64::NAN, 100, 500, 0.1, 1), Err(OutOfRange::Buffer(_))));
     assert_eq!(with(5.0, 0, 500, 0.1, 1), Err(OutOfRange::SatelliteRoundTrip));
     assert_eq!(with(5.0, 100, 500, 1.0, 1), Err(OutOfRange::Loss));
+    assert_eq!(with(5.0, 100, 500, 0.99991, 1), Err(OutOfRange::HighLoss(0.99991)));
+    assert!(with(5.0, 100, 500, 0.9999, 1).is_ok());
     assert!(matches!(with(5.0, 100, 0, 0.1, 1), Err(OutOfRange::Packet(_))));
     assert!(matches!(with(5.0, 100, 500, 0.1, 0), Err(OutOfRange::Packet(_))));
     // 1 ms at 250 packets/s: a quarter of a packet in flight.

@@ -5,7 +5,7 @@
 //! parts; [`summed`] sums whole windows, [`integrated`] uses integrals instead.
 
 use super::window::Delay;
-use super::{OutOfRange, Path};
+use super::{OutOfRange, Path, delay};
 
 /// The case of Eq. 40 that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,36 +89,31 @@ pub fn summed(path: &Path, form: Delay) -> f64 {
     let time = match form {
         Delay::Logarithm => round_trips_s(path, first, last),
         Delay::Exact => {
-            // Above min(B, μ T2) the delay is constant; computing it is the expensive part.
-            let highest = path.buffer().min(path.bdp()).ceil();
-            let rising = windows(first, last.min(highest)).map(|w| path.transfer_s(w, form)).sum::<f64>();
-            let from = first.max(highest + 1.0);
-            let count = (last - from + 1.0).max(0.0);
-            let level = if count > 0.0 { path.transfer_s(last, form) - path.queueing_s(last) } else { 0.0 };
-            rising + count * level + windows(from, last).map(|w| path.queueing_s(w)).sum::<f64>()
+            // Up to min(B, μ T2) a window is one burst; of larger ones the bursts are as long as that, and equal.
+            let top = path.buffer().min(path.bdp()).floor().min(last);
+            let rising = delay::exact_of_all(first, top, path.segments(), path.p());
+            let count = (last - first.max(top + 1.0) + 1.0).max(0.0);
+            let level = if count > 0.0 { path.burst_round_trips(last, form) } else { 0.0 };
+            let (in_flight, waiting) = queued(path, first, last);
+            (last - first + 1.0) * path.t1()
+                + path.t2() * (rising + count * level)
+                + in_flight / (4.0 * path.mu())
+                + waiting / (path.mu() * (1.0 - path.p()))
         }
     };
     packets / time / path.mu()
 }
 
-fn windows(first: f64, last: f64) -> impl Iterator<Item = f64> {
-    (first as u64..=last as u64).map(|w| w as f64)
-}
-
-/// Σ E τ(w) over the whole windows from `first` to `last`, seconds: the finite sums of Eq. 74, 76 and 78 without the
-/// step from B+1 to B, for any B and μ T2.
-fn round_trips_s(path: &Path, first: f64, last: f64) -> f64 {
-    let (b, bdp, mu) = (path.buffer(), path.bdp(), path.mu());
-    let one = path.t2() / (1.0 - path.p());
-    let count = last - first + 1.0;
-    // Windows completely in flight, then the others.
+/// The packets in flight and those that wait for a full pipe, Σ θ(w) and Σ [min(B, w) - μ T2]⁺ (Eq. 19), over the whole windows from
+/// `first` to `last`.
+fn queued(path: &Path, first: f64, last: f64) -> (f64, f64) {
+    let (b, bdp) = (path.buffer(), path.bdp());
     let max = b.min(bdp);
+    // Windows completely in flight, then the others.
     let top = max.floor().min(last);
     let low = (top - first + 1.0).max(0.0);
-    let high = count - low;
+    let high = last - first + 1.0 - low;
     let in_flight = low * (first + top) / 2.0 + high * max;
-    let factorials = if low > 0.0 { libm::lgamma(top + 1.0) - libm::lgamma(first) } else { 0.0 };
-    let logarithms = factorials + high * max.ln() + count * (path.segments() / 2.0).ln();
     // Windows that fill the pipe but not the buffer wait for w - μ T2 packets, larger ones for B - μ T2.
     let waiting = if b > bdp {
         let from = first.max(bdp.floor() + 1.0);
@@ -129,6 +124,21 @@ fn round_trips_s(path: &Path, first: f64, last: f64) -> f64 {
     } else {
         0.0
     };
+    (in_flight, waiting)
+}
+
+/// Σ E τ(w) over the whole windows from `first` to `last`, seconds: the finite sums of Eq. 74, 76 and 78 without the
+/// step from B+1 to B, for any B and μ T2.
+fn round_trips_s(path: &Path, first: f64, last: f64) -> f64 {
+    let (max, mu) = (path.buffer().min(path.bdp()), path.mu());
+    let one = path.t2() / (1.0 - path.p());
+    let count = last - first + 1.0;
+    let (in_flight, waiting) = queued(path, first, last);
+    let top = max.floor().min(last);
+    let low = (top - first + 1.0).max(0.0);
+    let high = count - low;
+    let factorials = if low > 0.0 { libm::lgamma(top + 1.0) - libm::lgamma(first) } else { 0.0 };
+    let logarithms = factorials + high * max.ln() + count * (path.segments() / 2.0).ln();
     let nu = path.nu();
     let delays = count + if nu == 0.0 { 0.0 } else { nu * logarithms };
     count * path.t1() + in_flight / (4.0 * mu) + one * delays + waiting / (mu * (1.0 - path.p()))

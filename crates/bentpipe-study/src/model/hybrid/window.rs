@@ -15,12 +15,16 @@ impl Path {
     /// E τ(w): mean time to transfer a window of `w` TCP packets, seconds (Eq. 20):
     /// T1 + queueing (Eq. 19) + delay of min(B, w, μ T2) S link-layer packets in order (Eq. 8).
     pub fn transfer_s(&self, w: f64, form: Delay) -> f64 {
+        self.t1() + self.queueing_s(w) + self.t2() * self.burst_round_trips(w, form)
+    }
+
+    /// The delay of the longest burst of a window of `w` TCP packets in order, round trips T2 (Eq. 8).
+    pub(super) fn burst_round_trips(&self, w: f64, form: Delay) -> f64 {
         let burst = self.longest_burst(w);
-        let round_trips = match form {
+        match form {
             Delay::Logarithm => delay::many(burst, self.p()),
             Delay::Exact => delay::exact(burst.round_ties_even().max(1.0), self.p()),
-        };
-        self.t1() + self.queueing_s(w) + self.t2() * round_trips
+        }
     }
 
     /// Υ: the satellite part of a round trip of the max window, in round trips T2 (Eq. 28, 29). Illegible in our copy;

@@ -5,7 +5,7 @@
 //! machine. An executor on other machines combines them differently: see [`Portable`].
 //!
 //! Reading order: `spec`, the file and its points; `plan`, the runs, and `stop`, their number; `key` and `row`, the key and the
-//! results of a run; `store`, the results on disk; `work`, the threads; `summary` and `table`, the results of the sweep.
+//! results of a run; `store`, the results on disk; `work`, the `threads`; `summary` and `table`, the results of the sweep.
 #![forbid(unsafe_code)]
 
 pub mod board;
@@ -21,11 +21,12 @@ mod stop;
 mod store;
 mod summary;
 mod table;
+mod threads;
 mod work;
 
 pub use candidate::Candidate;
 pub use key::{ENGINE, Key};
-pub use plan::{Job, Plan, PlanError, Progress};
+pub use plan::{Job, Plan, PlanError, Progress, SurveyError};
 pub use ranks::Median;
 pub use row::{FlowRow, Row, RowError};
 pub use run::{Portable, PortableError, run_point, run_portable};
@@ -34,4 +35,5 @@ pub use stop::{Stop, Tolerance};
 pub use store::{Holdings, Store, StoreError};
 pub use summary::{CandidateSummary, PointSummary, Summary};
 pub use table::{Lines, write_table};
+pub use threads::ThreadsError;
 pub use work::{SweepError, sweep};

@@ -9,9 +9,12 @@ use std::sync::Arc;
 use bentpipe_sim::RunError;
 use bentpipe_study::scenario::{Scenario, ScenarioErrors};
 
+use rayon::prelude::*;
+
 use crate::key::{Key, canonical, fingerprint};
 use crate::row::Row;
 use crate::spec::{Spec, design};
+use crate::threads::{ThreadsError, pool};
 
 /// Why a sweep cannot be planned or run.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +35,20 @@ pub enum PlanError {
         /// Why.
         cause: RunError,
     },
+}
+
+/// Points of [`Plan::survey`] whose scenarios are in memory at once.
+const SURVEYED_AT_ONCE: usize = 256;
+
+/// Why the progress of a sweep cannot be found.
+#[derive(Debug, thiserror::Error)]
+pub enum SurveyError {
+    /// A point could not be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// No threads.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
 }
 
 /// A run to do.
@@ -95,6 +112,27 @@ struct Open {
     values: Vec<Vec<Option<f64>>>,
     keys: Vec<u128>,
     at: Arc<Point>,
+}
+
+/// A point that can be opened: what takes the time of planning, and needs nothing of the plan.
+struct Ready {
+    at: Point,
+    /// Fingerprint of each candidate.
+    keys: Vec<u128>,
+    /// True if seeds give different runs.
+    is_random: bool,
+}
+
+impl Ready {
+    fn new(spec: &Spec, values: &[String]) -> Result<Ready, PlanError> {
+        let sets: Vec<_> =
+            spec.axes.iter().zip(values).map(|(axis, value)| format!("{} = {value}", axis.key)).collect();
+        let place = if sets.is_empty() { spec.name.clone() } else { sets.join(", ") };
+        let scenarios = spec.scenarios(values).map_err(|errors| PlanError::Point { at: place.clone(), errors })?;
+        let keys = scenarios.iter().map(|scenario| fingerprint(&canonical(scenario))).collect();
+        let is_random = scenarios.iter().any(|scenario| !scenario.random_parts().is_empty());
+        Ok(Ready { at: Point { place, scenarios }, keys, is_random })
+    }
 }
 
 /// The runs of a sweep.
@@ -206,21 +244,48 @@ impl Plan {
         self.progress
     }
 
+    /// The progress, without doing anything: what `known` has is done, as for [`Plan::next`]. Plans all points on `threads` threads (0: one
+    /// per core) and keeps none of their scenarios, since a hundred thousand of them are gigabytes. Calls `planned` with the number of
+    /// points that have been planned.
+    ///
+    /// # Errors
+    /// Fails if the values of a point conflict, or if the threads cannot be started.
+    pub fn survey(
+        mut self,
+        threads: usize,
+        known: impl Fn(&Key) -> Option<Option<f64>>,
+        planned: &dyn Fn(usize),
+    ) -> Result<Progress, SurveyError> {
+        let pool = pool(threads)?;
+        let spec = self.spec.clone();
+        while self.next < self.points.len() {
+            let some = self.next..self.points.len().min(self.next + SURVEYED_AT_ONCE);
+            let points = &self.points[some.clone()];
+            let ready: Vec<_> = pool.install(|| points.par_iter().map(|values| Ready::new(&spec, values)).collect());
+            for (point, ready) in some.zip(ready) {
+                self.enter(point, ready?, &known);
+                self.open.remove(&point);
+                self.ready.clear();
+                self.next = point + 1;
+            }
+            planned(self.next);
+        }
+        Ok(self.progress)
+    }
+
     fn open(&mut self, point: usize, known: &impl Fn(&Key) -> Option<Option<f64>>) -> Result<(), PlanError> {
-        let values = &self.points[point];
-        let sets: Vec<_> =
-            self.spec.axes.iter().zip(values).map(|(axis, value)| format!("{} = {value}", axis.key)).collect();
-        let place = if sets.is_empty() { self.spec.name.clone() } else { sets.join(", ") };
-        let scenarios = self.spec.scenarios(values).map_err(|errors| PlanError::Point { at: place.clone(), errors })?;
-        let keys: Vec<u128> = scenarios.iter().map(|scenario| fingerprint(&canonical(scenario))).collect();
+        let ready = Ready::new(&self.spec, &self.points[point])?;
+        self.enter(point, ready, known);
+        Ok(())
+    }
+
+    fn enter(&mut self, point: usize, ready: Ready, known: &impl Fn(&Key) -> Option<Option<f64>>) {
+        let Ready { at, keys, is_random } = ready;
         self.fingerprints[point].clone_from(&keys);
         let values = vec![Vec::new(); keys.len()];
-        let is_random = scenarios.iter().any(|scenario| !scenario.random_parts().is_empty());
         let max = if is_random { self.spec.repetitions } else { 1 };
-        let at = Arc::new(Point { place, scenarios });
-        self.open.insert(point, Open { target: 0, max, missing: 0, values, keys, at });
+        self.open.insert(point, Open { target: 0, max, missing: 0, values, keys, at: Arc::new(at) });
         self.round_over(point, known);
-        Ok(())
     }
 
     /// Ends a point whose round is over, or starts its next round.
@@ -262,3 +327,6 @@ impl Plan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

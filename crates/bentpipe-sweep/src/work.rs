@@ -7,6 +7,7 @@ use crate::estimate::Estimate;
 use crate::plan::{Plan, PlanError, Progress};
 use crate::run::run_point;
 use crate::store::{Store, StoreError};
+use crate::threads::{ThreadsError, pool};
 
 /// How long a thread without work waits before it checks again whether to stop.
 const WAIT: Duration = Duration::from_millis(100);
@@ -21,13 +22,8 @@ pub enum SweepError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The threads could not be started.
-    #[error("cannot start {threads} threads: {cause}")]
-    Threads {
-        /// The number.
-        threads: usize,
-        /// The system's error.
-        cause: String,
-    },
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
 }
 
 /// The state that the threads share.
@@ -52,11 +48,8 @@ pub fn sweep(
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(Progress, Option<Duration>) + Sync),
 ) -> Result<bool, SweepError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if threads == 0 { cores } else { threads.min(cores) };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|cause| SweepError::Threads { threads, cause: cause.to_string() })?;
-    let estimate = Estimate::new(plan.spec().candidates.len(), threads);
+    let pool = pool(threads)?;
+    let estimate = Estimate::new(plan.spec().candidates.len(), pool.current_num_threads());
     let shared = Mutex::new(Shared { plan, store, estimate, failed: None });
     let news = Condvar::new();
     pool.broadcast(|_| work(&shared, &news, stop, progress));

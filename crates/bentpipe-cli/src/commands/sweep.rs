@@ -91,7 +91,7 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     let measure = measure(&spec)?;
     let mut plan = Plan::new(spec);
     if args.status {
-        return status(args, &mut plan, &folder, &remake);
+        return status(args, plan, &folder, &remake);
     }
     Inputs::of(&args.file).refuse(&folder.join(TABLE))?;
     let mut store = Store::open(&folder).map_err(Failure::broken)?;
@@ -177,15 +177,18 @@ fn measure(spec: &Spec) -> Result<Measure, Failure> {
 }
 
 /// What is done, without running anything.
-fn status(args: &Sweep, plan: &mut Plan, folder: &Path, remake: &Remake) -> Result<End, Failure> {
+fn status(args: &Sweep, plan: Plan, folder: &Path, remake: &Remake) -> Result<End, Failure> {
     let store = Store::read(folder).map_err(Failure::broken)?;
-    // All points are planned, and no run is done.
-    while !plan.is_waiting() && !plan.is_finished() {
-        plan.next(|key| store.get(key).map(|row| row.value)).map_err(Failure::broken)?;
-    }
-    let state = State::new(plan.progress(), store.holdings(), plan.is_finished());
+    let (seed, points) = (plan.spec().seed, plan.points());
+    let bar = progress::steps_to_be_counted(progress::ESTIMATED);
+    bar.set_message("points");
+    let show = |planned: usize| progress::advance(&bar, planned as u64, points as u64);
+    let progress = plan.survey(args.threads, |key| store.get(key).map(|row| row.value), &show);
+    bar.finish_and_clear();
+    let progress = progress.map_err(Failure::broken)?;
+    let state = State::new(progress, store.holdings(), progress.points_done == points);
     if args.json {
-        let (seed, folder) = (plan.spec().seed, folder.display().to_string());
+        let folder = folder.display().to_string();
         let json = Json { remake, engine: bentpipe_sweep::ENGINE, seed, folder, state: &state, summary: None };
         output::print_json(&json)?;
     } else {

@@ -10,6 +10,11 @@ use crate::candidate::GATEWAYS;
 pub(super) const MAX_POINTS: u64 = 100_000;
 /// Max number of runs. A run takes about 300 bytes of memory while the sweep goes on.
 pub(super) const MAX_RUNS: u64 = 1_000_000;
+/// Max number of axes. The scenario is read with the value of each axis for each value that is tried, so the time grows with the square of
+/// their number: thousands would take minutes.
+pub(super) const MAX_AXES: usize = 64;
+/// Max number of keys in `set`, which are all set each time, too.
+pub(super) const MAX_SETTINGS: usize = 256;
 /// Fewer values give no 95 % interval of a median: with 5 the probability that all are on one side of it is 2/32 = 6.25 %.
 pub(super) const MIN_FOR_INTERVAL: u64 = 6;
 
@@ -36,7 +41,7 @@ pub(super) const SWEEP: &[Field] = &[
     field(
         "set",
         Shape::Named(&VALUE),
-        "Values of the scenario in all runs, by path as for `--set`: `\"links.sat.delay\" = \"40 ms\"`. Default: none.",
+        "Values of the scenario in all runs, by path as for `--set`: `\"links.sat.delay\" = \"40 ms\"`. At most 256. Default: none.",
     ),
     field(
         "variants",
@@ -61,7 +66,7 @@ pub(super) const SWEEP: &[Field] = &[
          `latin-hypercube`, `points` points, one in each of as many equal parts of every axis. Default: grid.",
     ),
     field("points", Shape::Count(POINTS), "latin-hypercube: number of points. Required there."),
-    field("axes", Shape::List(&Shape::Table(AXIS)), "The keys that change. Default: none, one point."),
+    field("axes", Shape::List(&Shape::Table(AXIS)), "The keys that change, at most 64. Default: none, one point."),
     field(
         "repetitions",
         Shape::Count(REPETITIONS),

@@ -10,7 +10,9 @@ use bentpipe_language::shape::Shape;
 
 use super::check;
 use super::design;
-use super::grammar::{AXIS, DESIGNS, MAX_RUNS, MIN, POINTS, REPETITIONS, SCALES, SEED, STEPS, STOP, SWEEP};
+use super::grammar::{
+    AXIS, DESIGNS, MAX_AXES, MAX_RUNS, MAX_SETTINGS, MIN, POINTS, REPETITIONS, SCALES, SEED, STEPS, STOP, SWEEP,
+};
 use super::{Axis, Base, Design, Find, Range, Scale, Setting, Spec, Values};
 use crate::candidate::{Candidate, GATEWAYS};
 use crate::stop::{Stop, Tolerance};
@@ -181,6 +183,11 @@ fn amount(spec: &Spec, view: &View<'_>, problems: &mut Problems) -> Option<()> {
 
 fn axes(item: &Item<'_>, is_drawn: bool, text: &str, problems: &mut Problems) -> Option<Vec<Axis>> {
     let entries = listed(item, &Shape::List(&Shape::Table(AXIS)), problems)?;
+    if let Some(first) = entries.get(MAX_AXES) {
+        let expected = format!("at most {MAX_AXES} axes; `[set]` sets keys that do not change");
+        first.refuse(problems, format!("the sweep has {} axes", entries.len()), Some(expected));
+        return None;
+    }
     let read: Vec<_> = entries.iter().map(|entry| axis(entry, is_drawn, text, problems)).collect();
     let read: Vec<Axis> = read.into_iter().collect::<Option<_>>()?;
     for (n, axis) in read.iter().enumerate() {
@@ -278,6 +285,11 @@ fn settings(item: &Item<'_>, text: &str, problems: &mut Problems) -> Option<Vec<
     }
     let mut found = Vec::new();
     walk(item, "", text, problems, &mut found)?;
+    if found.len() > MAX_SETTINGS {
+        let expected = format!("at most {MAX_SETTINGS} keys; a scenario file takes any number");
+        item.refuse(problems, format!("`{}` sets {} keys", item.path, found.len()), Some(expected));
+        return None;
+    }
     Some(found)
 }
 

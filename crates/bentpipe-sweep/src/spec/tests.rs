@@ -134,3 +134,25 @@ fn impossible_files() {
     let missing = parse("scenario = \"absent\"\n").expect_err("no file");
     assert!(missing.0[0].message.contains("`absent`") && missing.0[0].line == 1, "{missing}");
 }
+
+/// Thousands of axes took minutes, for nothing: each was tried with the values of all others.
+#[test]
+fn there_are_as_many_axes_and_settings_as_can_be_checked() {
+    let axes = |count: usize| -> String {
+        let axis = |n: usize| format!("[[axes]]\nkey = \"variants.v{n}.base\"\nvalues = [\"sack\"]\n");
+        (0..count).map(axis).collect()
+    };
+    assert_eq!(spec(&axes(64)).axes.len(), 64);
+    // Not one mistake for each axis, and at the first that is too many: three lines each, after that of the scenario.
+    let (line, key, message, expected) = one(&axes(5000));
+    assert_eq!((line, key.as_str(), message.as_str()), (2 + 64 * 3, "axes.64", "the sweep has 5000 axes"));
+    assert!(expected.starts_with("at most 64 axes"), "{expected}");
+    let set = |count: usize| -> String {
+        let keys: String = (0..count).map(|n| format!("variants.v{n}.base = \"sack\"\n")).collect();
+        format!("[set]\n{keys}")
+    };
+    assert_eq!(spec(&set(256)).settings.len(), 256);
+    let (line, key, message, expected) = one(&set(5000));
+    assert_eq!((line, key.as_str(), message.as_str()), (2, "set", "`set` sets 5000 keys"));
+    assert!(expected.starts_with("at most 256 keys"), "{expected}");
+}

@@ -406,3 +406,6 @@ fn measured(files: &[PathBuf]) -> anyhow::Result<Option<(usize, Samples)>> {
     }
     Ok((!files.is_empty()).then_some((files.len(), samples)))
 }
+
+#[cfg(test)]
+mod tests;

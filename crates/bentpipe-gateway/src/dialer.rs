@@ -51,13 +51,20 @@ impl Dialer {
     ) -> (io::Result<TcpStream>, bool) {
         let (made, other_port) = sockets::connect(route, address, mark);
         if let Err(error) = &made
-            && error.kind() == ErrorKind::AddrNotAvailable
-            && self.due <= now
+            && self.tells(now, error)
         {
-            self.due = now + PAUSE;
             log::line(NoPort { to: route.destination, address });
         }
         (made, other_port)
+    }
+
+    /// True if this error needs a line now.
+    fn tells(&mut self, now: Time, error: &io::Error) -> bool {
+        let tells = error.kind() == ErrorKind::AddrNotAvailable && self.due <= now;
+        if tells {
+            self.due = now + PAUSE;
+        }
+        tells
     }
 }
 
@@ -74,6 +81,18 @@ mod tests {
         let keep = "no source port was free for a connection to 10.2.0.2:443, so the client was reset: widen net.ipv4.ip_local_port_range";
         assert_eq!(line(ClientAddress::Keep), keep);
         assert!(line(ClientAddress::Replace).starts_with(&format!("{keep}, or keep the clients' addresses")));
+    }
+
+    #[test]
+    fn a_minute_has_one_line() {
+        let mut dialer = Dialer::default();
+        let missing = io::Error::from(ErrorKind::AddrNotAvailable);
+        let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+        for other in [ErrorKind::ConnectionRefused, ErrorKind::AddrInUse, ErrorKind::PermissionDenied] {
+            assert!(!dialer.tells(at(5), &other.into()), "{other}");
+        }
+        let told: Vec<u64> = (5..200).filter(|&second| dialer.tells(at(second), &missing)).collect();
+        assert_eq!(told, [5, 65, 125, 185]);
     }
 
     #[test]

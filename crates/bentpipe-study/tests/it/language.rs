@@ -235,7 +235,15 @@ fn an_override_with_many_steps_is_refused() {
     let sets = [(["a"; 100_000].join("."), "1".to_owned())];
     let errors = Scenario::parse(EVERYTHING, "test.toml", &sets).expect_err("too deep");
     assert_eq!(errors.0[0].message, "the path has 100000 steps");
+    assert_eq!(errors.0[0].expected.as_deref(), Some("at most 32"));
     assert!(errors.0[0].to_string().len() < 2000);
+    // The first that is too long, and the longest that is not: its mistake is the key.
+    let said = |steps: usize| {
+        let sets = [(["a"; 100].map(str::to_owned)[..steps].join("."), "1".to_owned())];
+        Scenario::parse(EVERYTHING, "test.toml", &sets).expect_err("no such key").0.remove(0).message
+    };
+    assert_eq!(said(33), "the path has 33 steps");
+    assert!(said(32).contains("has no key `a`"), "{}", said(32));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use comfy_table::{
 use serde::Serialize;
 
 use crate::failure::Failure;
-pub(crate) use files::{Inputs, Print, beside, check_folder, check_writable};
+pub(crate) use files::{Inputs, Print, beside, check_folder, check_writable, create_folder, not_a_folder};
 pub(crate) use line::shell;
 
 /// The arguments of the command, without its name. Not the process's: in Python's process those are Python's.

@@ -57,7 +57,8 @@ fn script(shell: Shell) -> std::io::Result<String> {
 /// Writes the page of each command into the folder: `bentpipe-model-rates.1`.
 pub(crate) fn man(args: &Man) -> Result<End, Failure> {
     let folder = &args.folder;
-    let written = std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Arguments::command(), folder));
+    output::create_folder(folder)?;
+    let written = clap_mangen::generate_to(Arguments::command(), folder);
     written.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
     Ok(End::Done)
 }

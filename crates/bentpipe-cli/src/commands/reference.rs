@@ -26,6 +26,7 @@ pub(crate) fn reference(args: &Reference) -> Result<End, Failure> {
         output::print(&texts.join("\n"))?;
         return Ok(End::Done);
     };
+    output::create_folder(folder)?;
     for page in pages {
         write_in(folder, page.file(), text(page)?.as_bytes()).map_err(Failure::unwritten)?;
     }

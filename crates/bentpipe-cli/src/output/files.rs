@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
+use std::io::ErrorKind;
 #[cfg(unix)]
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -65,9 +66,22 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     check(path).map_err(|error| Failure::broken(format!("{} could not be written: {error}", path.display())))
 }
 
+/// Creates a folder for outputs, unless it is there.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => not_a_folder(folder),
+        _ => Failure::broken(format!("{}: {error}", folder.display())),
+    })
+}
+
+/// The error for a file where a folder is expected.
+pub(crate) fn not_a_folder(path: &Path) -> Failure {
+    Failure::broken(format!("{}: it is no folder", path.display()))
+}
+
 /// Creates a folder for outputs, and checks that files can be written to it.
 pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    create_folder(folder)?;
     // Any name does: the error is about the folder.
     check(&folder.join("file"))
         .map_err(|error| Failure::broken(format!("files cannot be written to {}: {error}", folder.display())))

@@ -167,7 +167,11 @@ impl Store {
     /// # Errors
     /// Fails if the folder or a file in it cannot be read, or if a part is damaged.
     pub fn read(folder: &Path) -> Result<Store, StoreError> {
-        if folder.exists() { Store::load(folder) } else { Ok(Store::empty(folder)) }
+        match folder.metadata() {
+            Ok(found) if !found.is_dir() => Err(StoreError::at(folder, io::Error::other("it is no folder"))),
+            Ok(_) => Store::load(folder),
+            Err(_) => Ok(Store::empty(folder)),
+        }
     }
 
     fn empty(folder: &Path) -> Store {

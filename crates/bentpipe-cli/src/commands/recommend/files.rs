@@ -28,12 +28,15 @@ pub(super) fn check(path: &Path, inputs: &Inputs) -> Result<(), Failure> {
         let message = format!("{}: a scenario's name ends in .toml, not .{ending}", path.display());
         return Err(Failure::usage(message, Some("a folder with a dot in its name must exist already".to_owned())));
     }
+    if path.exists() && !path.is_dir() {
+        return Err(output::not_a_folder(path));
+    }
     NAMES.iter().try_for_each(|name| inputs.refuse(&path.join(name)))
 }
 
 /// Writes the scenario, and a file for each box; `comment` comes first.
 pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &str) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    output::create_folder(folder)?;
     let mut all = vec![("scenario.toml", scenario.to_owned())];
     if let Some(pair) = with.gateways.pairs.first() {
         all.extend([("near.toml", pair_file(with, pair, 0)), ("far.toml", pair_file(with, pair, 1))]);

@@ -58,6 +58,24 @@ fn a_folder_is_made_only_where_one_is_asked_for() {
     assert!(folder.path().join("deep/pages/bentpipe-run.1").exists());
 }
 
+/// "File exists" was no help, and `recommend` said it after its runs.
+#[test]
+fn a_file_is_no_folder() {
+    let folder = folder();
+    std::fs::write(folder.path().join("taken"), "mine").expect("writable");
+    for arguments in [&["man", "taken"][..], &["reference", "--out", "taken"], &["demo", "--out", "taken"]] {
+        let error = refused(folder.path(), 1, arguments);
+        assert!(error.contains("error: taken: it is no folder"), "{arguments:?}: {error}");
+        assert_eq!(std::fs::read_to_string(folder.path().join("taken")).expect("readable"), "mine");
+    }
+    if cfg!(unix) {
+        // Endless without the check.
+        let recommend = [&["recommend", "small.toml", "--write", "/dev/null"], &super::ENDLESS[..]].concat();
+        let error = refused(folder.path(), 1, &recommend);
+        assert!(error.contains("error: /dev/null: it is no folder"), "{error}");
+    }
+}
+
 /// A path below a file cannot be examined, like one in a closed folder. The file may exist.
 #[test]
 fn what_cannot_be_looked_at_is_not_said_to_be_missing() {

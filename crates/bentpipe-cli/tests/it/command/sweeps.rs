@@ -252,8 +252,10 @@ fn mistakes_are_found_before_a_run() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("absent.toml"));
     std::fs::write(folder.path().join("s.toml"), SWEEP).expect("writable");
-    let error = refused(folder.path(), 1, &["sweep", "s.toml", "--out", "s.toml"]);
-    assert!(error.contains("s.toml: it is no folder"), "{error}");
+    for status in [&[][..], &["--status"]] {
+        let error = refused(folder.path(), 1, &[&["sweep", "s.toml", "--out", "s.toml"], status].concat());
+        assert!(error.contains("s.toml: it is no folder"), "{error}");
+    }
 }
 
 #[test]

@@ -210,13 +210,15 @@ impl Endpoint {
         let start = segment.seq.saturating_sub(FIRST_BYTE);
         let have = self.incoming.capacity() as u64;
         let max = u64::from(self.connection.config().receive_buffer);
-        // Anything beyond the whole buffer is beyond the window: the engine accepts none of it.
-        let needed = (start + u64::from(segment.len)).saturating_sub(self.taken).min(max);
-        if needed <= have || start >= self.taken + max || !self.connection.would_accept(now, segment) {
+        // The engine takes no byte beyond its limit.
+        let end = (start + u64::from(segment.len)).min(self.connection.rcv_limit().saturating_sub(FIRST_BYTE));
+        let needed = end.saturating_sub(self.taken);
+        if needed <= have || !self.connection.would_accept(now, segment) {
             return true;
         }
         let capacity = needed.max(2 * have).min(max);
-        if capacity - have > self.spare {
+        // Linux rounds a window up to what its shift can express, so it may end beyond the whole buffer.
+        if needed > max || capacity - have > self.spare {
             return false;
         }
         self.spare -= capacity - have;

@@ -1,6 +1,7 @@
 //! Two endpoints back to back in virtual time, as IP packets with real bytes.
 
 mod blind;
+mod buffers;
 mod hostile;
 mod scene;
 
@@ -8,8 +9,9 @@ use std::collections::VecDeque;
 
 use bentpipe_engine::NoProbe;
 use bentpipe_engine::probe::Who;
-use bentpipe_engine::tcp::State;
+use bentpipe_engine::tcp::{EcnUse, Flags, State};
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::ecn::Ecn;
 
 use super::*;
 
@@ -166,8 +168,53 @@ fn what_is_not_for_us_is_left_alone() {
     let mut damaged = syn.clone();
     damaged[40] ^= 1;
     assert_eq!(world.user(1, |e, cx| e.receive(cx, &damaged)), Err(WireError::Checksum));
+    // A listener does not answer what begins no connection.
+    let mut scene = scene::Scene::listening(scene::plain());
+    let bare = scene.packet(scene::at(1), b"");
+    assert_eq!(scene.user(|e, cx| e.receive(cx, &bare)), Ok(Receipt::Foreign));
+    // Nor what is for another address or port of its machine.
+    for other in [([192, 0, 2, 9], 80), ([192, 0, 2, 2], 81)] {
+        scene.wire = scene::peer_wire(CLIENT.into(), other.into());
+        let syn = scene.packet(Segment { window: 1000, ..Segment::new(Flags::SYN) }, b"");
+        assert_eq!(scene.user(|e, cx| e.receive(cx, &syn)), Ok(Receipt::Foreign), "{other:?}");
+    }
+    assert_eq!(scene.answers(), []);
     assert_eq!(world.user(1, |e, cx| e.receive(cx, &syn)), Ok(Receipt::Taken(0)));
     assert_eq!(world.ends[1].endpoint.connection().state(), State::SynReceived);
+    // Another protocol between the same hosts, and other ports.
+    let mut udp = syn.clone();
+    udp[9] = 17;
+    rechecksum(&mut udp);
+    assert_eq!(world.user(1, |e, cx| e.receive(cx, &udp)), Ok(Receipt::Foreign));
+    for at in [20, 22] {
+        let mut other = syn.clone();
+        other[at + 1] ^= 1;
+        assert_eq!(world.user(1, |e, cx| e.receive(cx, &other)), Ok(Receipt::Foreign), "byte {at}");
+    }
+    assert_eq!(world.ends[1].endpoint.connection().state(), State::SynReceived);
+}
+
+/// The checksum of an IPv4 header.
+fn rechecksum(packet: &mut [u8]) {
+    packet[10..12].fill(0);
+    let sum = packet[..20].chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum::<u32>();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// RFC 3168 §6.1: data says that its sender understands marks. The checksum of the IP header includes the field.
+#[test]
+fn data_is_capable_of_ecn_if_both_ends_are() {
+    for (ecn, expected) in [(EcnUse::On, Ecn::Ect0), (EcnUse::Off, Ecn::NotEct)] {
+        let mut world = World::new(TcpConfig { ecn, ..TcpConfig::default() }, |_| false);
+        while !world.ends[0].endpoint.is_connected() {
+            assert!(world.step());
+        }
+        world.user(0, |e, cx| e.write(cx, b"data")).expect("it is open");
+        world.flush();
+        let (_, packet) = world.ends[1].arriving.back().expect("just sent");
+        assert_eq!(ip::parse(packet).map(|ip| ip.ecn), Ok(expected));
+    }
 }
 
 /// A connection that has only been opened takes little memory, whatever its window: a box opens thousands.

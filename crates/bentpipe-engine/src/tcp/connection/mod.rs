@@ -227,6 +227,12 @@ impl<S: SendingHalf> Duplex<S> {
         self.receiver.rcv_nxt()
     }
 
+    /// One past the last sequence number for whose byte there is room, or that was offered. A window that is rounded up
+    /// may end beyond the buffer.
+    pub fn rcv_limit(&self) -> u64 {
+        self.receiver.limit()
+    }
+
     /// Shift of the windows in the segments that we send after the SYN, as written on the wire.
     pub fn rcv_scale(&self) -> u8 {
         self.kept.rcv_scale

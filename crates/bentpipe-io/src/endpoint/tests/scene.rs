@@ -71,13 +71,25 @@ impl Scene {
 
     /// The peer sends this. Returns the endpoint's answers.
     pub(super) fn inject(&mut self, segment: Segment, payload: &[u8]) -> Vec<Segment> {
+        let packet = self.packet(segment, payload);
+        self.user(|e, cx| e.receive(cx, &packet)).expect("a packet");
+        self.answers()
+    }
+
+    /// A packet of the peer.
+    pub(super) fn packet(&mut self, segment: Segment, payload: &[u8]) -> Vec<u8> {
         let segment = Segment { len: payload.len() as u16, ..segment };
         let mut packet = [0; 2000];
         let header = self.wire.addresses.header_len();
         let length = self.wire.emit(&segment, &[payload], &mut packet[header..]).expect("there is room");
         ip::emit(&self.wire.addresses, ip::TCP, length, &mut packet).expect("there is room");
-        self.user(|e, cx| e.receive(cx, &packet[..header + length])).expect("a packet");
-        self.answers()
+        packet[..header + length].to_vec()
+    }
+
+    /// The peer acknowledges `bytes`. The endpoint is not polled.
+    pub(super) fn acknowledge(&mut self, bytes: u64) {
+        let packet = self.packet(Segment { ack: FIRST_BYTE + bytes, ..at(FIRST_BYTE) }, b"");
+        self.user(|e, cx| e.receive(cx, &packet)).expect("a packet");
     }
 
     pub(super) fn read(&mut self) -> Vec<u8> {

@@ -93,3 +93,6 @@ impl Session {
         self.since + REJECT_AFTER
     }
 }
+
+#[cfg(test)]
+mod tests;

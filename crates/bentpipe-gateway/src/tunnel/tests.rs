@@ -2,6 +2,7 @@
 
 mod attacks;
 mod clocks;
+mod keys;
 mod roaming;
 mod secrets;
 mod shapes;

@@ -41,6 +41,11 @@ fn a_new_address_is_proven_in_a_round_trip() {
     world.run(ms(300));
     assert!(is_proven(&world, 1) && world.ends[1].endpoint() == Some(address(1)));
     assert_eq!(world.events, [[UP], [UP]]);
+    assert_eq!(
+        world.payloads[1],
+        [vec![1; 100], b"home".to_vec()],
+        "acknowledgements of address probes are for this end alone"
+    );
 }
 
 #[test]

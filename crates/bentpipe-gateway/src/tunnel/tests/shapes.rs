@@ -54,6 +54,26 @@ fn a_peer_that_changes_its_shape_takes_the_link_down() {
     }
 }
 
+/// The peer's handshake was answered, and then the peer has restarted with another shape. The first datagram under the old
+/// handshake is late.
+#[test]
+fn a_refused_peer_does_not_come_up_late() {
+    let mut world = carrying([Some(Streams); 2], [Some(address(2)), None]);
+    let first = world.answers(0).remove(0);
+    world.bring(1, address(1), &first);
+    let answer = world.answers(1).remove(0);
+    world.bring(0, address(2), &answer);
+    let confirmation = world.answers(0).remove(0);
+    world.now += seconds(1);
+    set(&mut world, 0, Some(Packets));
+    let first = world.answers(0).remove(0);
+    world.bring(1, address(1), &first);
+    assert_eq!(world.ends[1].other_shape(), Some(Packets));
+    world.bring(1, address(1), &confirmation);
+    assert!(!world.ends[1].is_up());
+    assert_eq!(world.events[1], []);
+}
+
 /// An earlier version says nothing about it. The ends agree on a cipher, whichever of them begins.
 #[test]
 fn an_earlier_version_is_understood() {

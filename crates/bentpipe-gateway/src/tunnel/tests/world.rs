@@ -160,7 +160,7 @@ impl World {
         said
     }
 
-    fn tell(&mut self, end: usize, what: What, text: &[u8]) -> bool {
+    pub(super) fn tell(&mut self, end: usize, what: What, text: &[u8]) -> bool {
         let mut out = [0; 1500];
         out[DATA_HEADER..][..text.len()].copy_from_slice(text);
         let Some(Sealed { to, len }) = self.ends[end].seal(self.now, what, text.len(), &mut out) else {

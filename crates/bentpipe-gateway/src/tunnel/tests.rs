@@ -3,6 +3,7 @@
 mod attacks;
 mod clocks;
 mod keys;
+mod losing;
 mod roaming;
 mod secrets;
 mod shapes;

@@ -61,7 +61,7 @@ impl Tunnel {
         self.is_up = false;
         self.reach.give_up();
         (self.current, self.previous, self.begun, self.answered) = (None, None, None, None);
-        (self.asked_at, self.attempts) = (None, 0);
+        self.attempts = 0;
         self.memory = draw();
         self.bound = None;
         self.calls_until = now + timers::CALL_FOR;

@@ -10,26 +10,13 @@ fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// An end sends this, and the network keeps it back.
-fn kept_back(world: &mut World, end: usize, text: &[u8]) -> Vec<u8> {
-    world.cut[end] = true;
-    assert!(world.say(end, text));
-    world.cut[end] = false;
-    world.sent.last().expect("just sent").1.clone()
-}
-
-/// Number of first messages that an end has sent.
-fn begun(world: &World, end: usize) -> usize {
-    world.sent.iter().filter(|(from, datagram)| *from == end && datagram.len() == INIT).count()
-}
-
 /// Keys expire at an age of 240 s, even if the driver has not polled.
 #[test]
 fn old_keys_neither_seal_nor_open() {
     let mut world = World::new();
     world.settle();
     let made = world.now;
-    let kept = [b"early", b"later"].map(|text| kept_back(&mut world, 0, text));
+    let kept = [b"early", b"later"].map(|text| world.keep_back(0, text));
     world.now = made + (seconds(240) - Duration::from_nanos(1));
     world.bring(1, address(1), &kept[0]);
     assert!(world.ends[0].may_seal(world.now));
@@ -82,7 +69,7 @@ fn an_acknowledgement_asks_for_nothing() {
     assert!(world.tell(0, What::Probe, &7u32.to_le_bytes()));
     world.run(seconds(4));
     assert_eq!(world.payloads[0], [7u32.to_le_bytes()], "it was acknowledged");
-    assert_eq!([0, 1].map(|end| begun(&world, end)), [1, 0]);
+    assert_eq!([0, 1].map(|end| world.begun(end)), [1, 0]);
 }
 
 /// New keys answer a payload that was lost: no second handshake follows.
@@ -90,10 +77,10 @@ fn an_acknowledgement_asks_for_nothing() {
 fn a_doubt_costs_one_handshake() {
     let mut world = World::new();
     world.run(seconds(6));
-    kept_back(&mut world, 0, b"lost");
+    world.keep_back(0, b"lost");
     // Until the next keepalives.
     world.run(ms(3900));
-    assert_eq!(begun(&world, 0), 2);
+    assert_eq!(world.begun(0), 2);
     assert_eq!(world.ends[0].stats().handshakes, 2);
 }
 
@@ -123,7 +110,7 @@ fn a_live_peer_proves_itself_once() {
 fn a_late_datagram_moves_nobody() {
     let mut world = World::new();
     world.settle();
-    let late = kept_back(&mut world, 0, b"late");
+    let late = world.keep_back(0, b"late");
     world.at[0] = address(7);
     world.say(0, b"new");
     world.bring(1, address(1), &late);
@@ -149,7 +136,7 @@ fn what_was_sent_before_a_restart_is_lost() {
     for restarts in [0, 1] {
         let mut world = World::new();
         world.settle();
-        let old = [0, 1].map(|end| kept_back(&mut world, end, b"old"));
+        let old = [0, 1].map(|end| world.keep_back(end, b"old"));
         let now = world.now;
         world.ends[restarts].start_over(now);
         world.run(seconds(1));
@@ -173,13 +160,13 @@ fn starting_over_is_quick_and_patient() {
     world.settle();
     assert_eq!(world.events, [[UP, UP], [UP, UP]]);
     world.cut = [true; 2];
-    let before = begun(&world, 0);
+    let before = world.begun(0);
     for _ in 0..10 {
         let now = world.now;
         world.ends[0].start_over(now);
         world.run(ms(10));
     }
-    assert_eq!(begun(&world, 0), before + 1);
+    assert_eq!(world.begun(0), before + 1);
 }
 
 /// The copy of a virtual machine has the handshakes that its original has begun and answered. If both completed one, they

@@ -51,6 +51,9 @@ fn a_peer_that_changes_its_shape_takes_the_link_down() {
         world.run(seconds(1));
         assert_eq!(world.events[1 - changed], [UP, Event::Down], "{changed}");
         assert_eq!(world.events[changed], [UP]);
+        assert!(!world.ends[1 - changed].is_up() && !world.say(1 - changed, b"nothing"));
+        world.run(seconds(50));
+        assert_eq!(world.events[1 - changed], [UP, Event::Down], "it goes down once");
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Time};
 
+use crate::tunnel::packet::INIT;
 use crate::tunnel::{DATA_HEADER, Event, Note, PrivateKey, Sealed, Todo, Tunnel, TunnelConfig, What};
 
 pub(super) const UP: Event = Event::Up { fresh: true };
@@ -168,6 +169,19 @@ impl World {
         };
         self.send(end, to, &out[..len]);
         true
+    }
+
+    /// An end sends this, and the network keeps it back.
+    pub(super) fn keep_back(&mut self, end: usize, text: &[u8]) -> Vec<u8> {
+        self.cut[end] = true;
+        assert!(self.say(end, text));
+        self.cut[end] = false;
+        self.sent.last().expect("just sent").1.clone()
+    }
+
+    /// Number of first messages that an end has sent.
+    pub(super) fn begun(&self, end: usize) -> usize {
+        self.sent.iter().filter(|(from, datagram)| *from == end && datagram.len() == INIT).count()
     }
 
     /// A first message of an end, made by another process with the same key.

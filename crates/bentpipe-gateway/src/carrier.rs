@@ -1,8 +1,8 @@
 //! One end of the link between two boxes: a tunnel around an S-LACP end. Both shapes use it. It has no clock and no
 //! socket.
 //!
-//! The link lasts as long as both ends remember it. An [`Event::Up`] with `fresh` begins a new link, and nothing of the
-//! old one is delivered after it.
+//! The link lasts as long as both ends remember it. An [`Event::Up`] begins a new link, and nothing of the old one is
+//! delivered after it.
 
 mod path;
 pub(crate) mod readings;
@@ -326,14 +326,12 @@ impl Carrier {
     }
 
     fn on_event(&mut self, event: Event) {
-        if event != (Event::Up { fresh: false }) {
-            if let Some(endpoint) = self.endpoint.take() {
-                add(&mut self.past, &endpoint);
-                self.past.srtt = None;
-            }
-            self.endpoint = matches!(event, Event::Up { .. }).then(|| LinkEndpoint::new(&self.config));
-            self.set_room(self.room);
+        if let Some(endpoint) = self.endpoint.take() {
+            add(&mut self.past, &endpoint);
+            self.past.srtt = None;
         }
+        self.endpoint = (event == Event::Up).then(|| LinkEndpoint::new(&self.config));
+        self.set_room(self.room);
         self.events.push_back(event);
     }
 

@@ -383,9 +383,6 @@ impl Peer {
         }
         let left_out = if std::mem::take(&mut self.is_down) { Some(LeftOut::default()) } else { self.ups.take(now) };
         let Some(left_out) = left_out else { return };
-        match event {
-            Event::Up { fresh: true } => log::line(format_args!("{name} at {at} is up{left_out}")),
-            _ => log::line(format_args!("{name} at {at} is back; the link continues{left_out}")),
-        }
+        log::line(format_args!("{name} at {at} is up{left_out}"));
     }
 }

@@ -129,7 +129,7 @@ impl World {
                         }
                     }
                     Step::Do((slot, Carried::Event(event))) => match event {
-                        Event::Up { .. } => self.ups[usize::from(slot.0)] += 1,
+                        Event::Up => self.ups[usize::from(slot.0)] += 1,
                         Event::Down => self.downs[usize::from(slot.0)] += 1,
                     },
                     Step::Do((slot, Carried::Packet(_))) => self.handed.push((slot, self.now)),

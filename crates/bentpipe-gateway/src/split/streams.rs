@@ -283,10 +283,8 @@ impl Streams {
 
     /// Called when the link came up or went down.
     pub(super) fn on_event(&mut self, cx: &mut Cx<'_>, carrier: &Carrier, event: Event) {
-        if event != (Event::Up { fresh: false }) {
-            self.lose_all(cx.common);
-        }
-        if event == (Event::Up { fresh: true }) {
+        self.lose_all(cx.common);
+        if event == Event::Up {
             let side = if carrier.tunnel().leads() { Side::Initiator } else { Side::Responder };
             let SplitConfig { window, max_streams, .. } = cx.common.config;
             let budget = cx.common.memory.limit(self.slot);

@@ -86,11 +86,8 @@ impl TunnelConfig {
 /// A change of the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The peer is up.
-    Up {
-        /// True if the layers above must restart at both ends; otherwise they continue.
-        fresh: bool,
-    },
+    /// The peer is up, and the layers above begin anew at both ends. New keys of a link that continues cause no event.
+    Up,
     /// The peer is lost, and the layers above have ended.
     Down,
 }

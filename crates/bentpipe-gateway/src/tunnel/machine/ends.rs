@@ -22,8 +22,9 @@ impl Tunnel {
         self.memory = anew.unwrap_or(self.memory);
         self.bound = Some(theirs);
         self.heard_at = now;
-        let was_up = std::mem::replace(&mut self.is_up, true);
-        (!was_up || anew.is_some()).then_some(Event::Up { fresh: anew.is_some() })
+        debug_assert!(self.is_up || anew.is_some(), "a link continues only while the peer is up");
+        self.is_up = true;
+        anew.map(|_| Event::Up)
     }
 
     /// Makes new keys before anything else is sent. This process may be a copy of a virtual machine, and no number may

@@ -9,7 +9,7 @@ use bentpipe_engine::units::{Duration, Time};
 use crate::tunnel::packet::INIT;
 use crate::tunnel::{DATA_HEADER, Event, Note, PrivateKey, Sealed, Todo, Tunnel, TunnelConfig, What};
 
-pub(super) const UP: Event = Event::Up { fresh: true };
+pub(super) const UP: Event = Event::Up;
 pub(super) const HOUR: i64 = 3600;
 pub(super) const DECADE: i64 = 10 * 365 * 24 * HOUR;
 

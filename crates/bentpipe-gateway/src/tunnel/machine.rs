@@ -204,7 +204,7 @@ pub struct Tunnel {
     /// True if the peer has shown that a first message of its own was not a recording, so that earlier ones are
     /// recognised by their timestamps.
     is_last_live: bool,
-    /// The number of this end's memory of the link, and of the peer's.
+    /// The number of this end's memory of the link, and of the peer's: `None` while the peer is down.
     memory: u64,
     bound: Option<u64>,
     is_up: bool,

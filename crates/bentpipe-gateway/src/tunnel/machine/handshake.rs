@@ -111,7 +111,7 @@ impl Tunnel {
         self.is_last_live |= is_live;
         self.last = self.last.max(Some(stamp));
         let event = differs.and_then(|theirs| self.refuse(now, from, theirs));
-        let goes_on = self.is_up && self.bound == Some(theirs) && ours == self.memory;
+        let goes_on = self.bound == Some(theirs) && ours == self.memory;
         let anew = (!goes_on).then(draw);
         let mut answer = [0; RESPONSE_PAYLOAD];
         answer[..8].copy_from_slice(&anew.unwrap_or(self.memory).to_le_bytes());
@@ -199,7 +199,7 @@ impl Tunnel {
             return Some(Heard { event, ..Heard::default() });
         }
         let theirs = u64::from_le_bytes(*payload.first_chunk().expect("a number and a flag"));
-        let goes_on = payload[8] == 1 && self.is_up && self.bound == Some(theirs);
+        let goes_on = payload[8] == 1 && self.bound == Some(theirs);
         if payload[8] == 1 && !goes_on {
             // The peer continues a link that this end has given up in the meantime, so the handshake is repeated.
             return Some(Heard::default());

@@ -17,8 +17,6 @@ const DOUBT_AFTER: Duration = Duration::from_millis(1500);
 /// keepalive is sent once, so `dead_after` would be over after two or three losses.
 const ASK_AFTER: Duration = Duration::from_secs(1);
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// If an idle peer's keepalive is this late, a handshake follows.
-const LATE_KEEPALIVE: Duration = Duration::from_secs(3);
 
 impl Tunnel {
     /// The next request of this end. `wall` is the time of day in nanoseconds, and need not be correct: if it is later
@@ -99,8 +97,7 @@ impl Tunnel {
         }
         let Some(session) = self.current.as_ref().filter(|_| self.bound.is_some()) else { return Some(Time::ZERO) };
         let unanswered = self.asked_at.map(|at| at + DOUBT_AFTER);
-        let idle = self.heard_at + self.config.keepalive + LATE_KEEPALIVE;
-        Time::earliest(Time::earliest(Some(session.old_at()), unanswered), Some(idle))
+        Time::earliest(Some(session.old_at()), unanswered)
     }
 
     /// Wipes keys that are no longer accepted.

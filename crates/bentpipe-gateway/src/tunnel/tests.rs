@@ -2,12 +2,14 @@
 
 mod attacks;
 mod clocks;
+mod handshakes;
 mod keys;
 mod losing;
 mod roaming;
 mod secrets;
 mod shapes;
 mod strangers;
+mod timing;
 mod world;
 
 use super::cipher::machine_has_aes;
@@ -100,6 +102,7 @@ fn keys_are_renewed_and_the_link_goes_on() {
     assert_eq!(world.events, [[UP], [UP]]);
     assert_eq!((world.payloads[0].len(), world.payloads[1].len()), (600, 600));
     assert_eq!(world.ends[0].stats().handshakes, 6, "one per two minutes");
+    assert!(world.sent.iter().all(|(_, datagram)| datagram[0] != 6), "each handshake proves the addresses: no probes");
 }
 
 #[test]

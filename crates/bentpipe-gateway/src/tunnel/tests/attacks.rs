@@ -60,12 +60,20 @@ fn what_was_kept_back_moves_nobody() {
 #[test]
 fn replies_that_wait_are_bounded() {
     let mut world = World::naming([None, None]);
+    let mut numbers = Vec::new();
     for wall in 1..=2000 {
         let datagram = world.first(0, wall);
+        numbers.push(datagram[1..5].to_vec());
         world.bring(1, address(1), &datagram);
         world.now += ms(10);
     }
-    assert_eq!(world.answers(1).len(), MAX_REPLIES);
+    let answers = world.answers(1);
+    assert_eq!(answers.len(), MAX_REPLIES);
+    // The oldest were dropped. Each is a response or a cookie, with the receiver's number behind the sender's or first.
+    let receiver = |answer: &[u8]| answer[if answer[0] == 2 { 5 } else { 1 }..][..4].to_vec();
+    let asked_last = &numbers[numbers.len() - 2 * MAX_REPLIES..];
+    assert!(answers.iter().all(|answer| asked_last.contains(&receiver(answer))));
+    assert_eq!(numbers.last(), answers.last().map(|answer| receiver(answer)).as_ref());
 }
 
 /// An earlier process, or the tunnel before a reload, knows where the peer was. This does not prove that it is still there.

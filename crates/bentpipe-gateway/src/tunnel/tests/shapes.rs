@@ -33,6 +33,10 @@ fn a_peer_of_another_shape_is_refused() {
         assert_eq!(world.notes, [vec![note(2, Packets, Streams)], vec![note(1, Streams, Packets)]], "{names:?}");
         assert_eq!([0, 1].map(|end| world.ends[end].other_shape()), [Some(Packets), Some(Streams)]);
         assert!(!world.say(0, b"nothing") && !world.say(1, b"nothing"));
+        for (end, datagram) in world.sent.iter().filter(|(_, datagram)| datagram[0] <= 2) {
+            let own = u32::from_le_bytes(*datagram[1..].first_chunk().expect("a number"));
+            assert!(!world.ends[*end].has_session(own), "{names:?}");
+        }
         set(&mut world, 1, Some(Streams));
         world.run(seconds(3));
         assert_eq!(world.events, [[UP], [UP]], "{names:?}");

@@ -228,3 +228,6 @@ fn unless_busy(is_ready: &mut bool, result: io::Result<usize>) -> io::Result<Opt
         Err(error) => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

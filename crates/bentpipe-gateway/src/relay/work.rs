@@ -259,3 +259,6 @@ impl Work for Relaying {
         readings.add_forbidden("uplink", self.access.refused());
     }
 }
+
+#[cfg(test)]
+mod tests;

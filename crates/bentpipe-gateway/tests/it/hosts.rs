@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sha2::{Digest, Sha256};
@@ -216,6 +216,27 @@ pub(crate) fn slow_beside_quick(client: &Namespace, server: &Namespace, ip: &str
     let held = pushing.join().expect("the server ends")[0];
     drop(slow);
     held
+}
+
+/// Small requests on one connection, each after a pause in seconds, are answered within `max`.
+pub(crate) fn requests_are_answered(client: &Namespace, server: &Namespace, ip: &str, pauses: &[u64], max: Duration) {
+    let (at, served) = serve(server, ip, 1, |mut stream, _| {
+        let mut request = [0; 100];
+        while stream.read_exact(&mut request).is_ok() {
+            stream.write_all(&request).expect("the client listens");
+        }
+    });
+    let mut stream = connect(client, at);
+    for pause in pauses {
+        std::thread::sleep(Duration::from_secs(*pause));
+        let start = Instant::now();
+        stream.write_all(&[7; 100]).expect("it is open");
+        stream.read_exact(&mut [0; 100]).expect("an answer comes");
+        let took = start.elapsed();
+        assert!(took < max, "{took:?}");
+    }
+    stream.shutdown(Shutdown::Write).expect("it is open");
+    served.join().expect("the server ends");
 }
 
 /// Sends a byte and reads one.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bentpipe_gateway::{ClientAddress, RelayConfig, RelayGateway, RelayStats};
 
 use crate::hosts::{
-    answer, comes_and_goes, connect, data, download, echo, hash, many_at_once, pushed_then_closed, resets_go_through,
-    serve, slow_beside_quick, take, until,
+    answer, comes_and_goes, connect, data, download, echo, hash, many_at_once, pushed_then_closed,
+    requests_are_answered, resets_go_through, serve, slow_beside_quick, take, until,
 };
 use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World};
 
@@ -200,6 +200,16 @@ fn an_unknown_congestion_control() {
     let config = RelayConfig { congestion: "nosuch".to_owned(), ..world.relay_config() };
     let made = world.far.inside(move || RelayGateway::relay(config).map(|_| ()).map_err(|error| error.kind()));
     assert_eq!(made, Err(ErrorKind::NotFound));
+}
+
+/// A partial segment waits only for data that is known to follow: otherwise the kernel would hold it for 200 ms.
+#[test]
+fn requests_wait_for_nothing() {
+    let world = World::new(Path::lossy(0.0), 31);
+    let gateway = relay(&world);
+    // Two one-way delays of 30 ms, plus the packets' transmission times; a segment that waits adds 200 ms.
+    requests_are_answered(&world.client, &world.server, SERVER, &[0, 0, 0], Duration::from_millis(250));
+    drop(gateway);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bentpipe_engine::units::Time;
 
-use super::{Answered, Event, Heard, Sealed, Tunnel, What};
+use super::{Answered, Event, Heard, Sealed, Session, Tunnel, What};
 
 impl Tunnel {
     /// Seals a datagram for the peer in place. `out` has `payload` bytes of payload after [`DATA_HEADER`], and room for
@@ -50,7 +50,8 @@ impl Tunnel {
         (what, receiver, number): (What, u32, u32),
         datagram: &mut [u8],
     ) -> Heard {
-        if self.answered.as_ref().is_some_and(|answered| answered.session.own == receiver) {
+        let is_current = |session: &Session| session.own == receiver && now < session.void_at();
+        if self.answered.as_ref().is_some_and(|answered| is_current(&answered.session)) {
             let opened = self.answered.as_mut().and_then(|answered| answered.session.open(what, number, datagram));
             let Some((payload, _)) = opened else {
                 self.stats.refused += 1;

@@ -14,13 +14,15 @@ fn ms(count: u64) -> Duration {
 #[test]
 fn an_answer_does_not_continue_a_link_that_starts_over() {
     let mut world = World::new();
-    world.delay = ms(300);
-    world.run(seconds(10));
+    world.settle();
     let now = world.now;
     world.ends[0].renew(now);
-    world.run(ms(400));
-    let now = world.now;
+    let first = world.answers(0).remove(0);
+    world.bring(1, address(1), &first);
+    let answer = world.answers(1).remove(0);
     world.ends[0].start_over(now);
+    world.bring(0, address(2), &answer);
+    assert_eq!(world.ends[0].stats().handshakes, 1);
     world.run(seconds(10));
     assert_eq!(world.events, [[UP, UP], [UP, UP]]);
 }
@@ -147,23 +149,20 @@ fn an_address_that_answers_is_not_suspected() {
 #[test]
 fn cookies_cause_no_flood() {
     let mut world = World::naming([Some(address(2)), None]);
-    // The second end reads no more first messages without a cookie.
-    let exhaust = |world: &mut World, wall: u64| {
+    // The second end reads no more first messages without a cookie. Then this one arrives from elsewhere, so that its cookie proves
+    // nothing. Returns the cookie for it.
+    let cookie_for = |world: &mut World, first: &[u8], from: u8| {
+        world.now += ms(20);
         for n in 0..30 {
-            let datagram = world.first(0, wall + n);
+            let datagram = world.first(0, u64::from(from) * 100 + n);
             world.bring(1, address(9), &datagram);
         }
         world.answers(1);
-    };
-    // A first message that arrives from elsewhere, so that its cookie proves nothing, and the cookie for it.
-    let cookie_for = |world: &mut World, first: &[u8], from: u8| {
-        world.now += ms(20);
         let before = world.ends[1].stats().cookies;
         world.bring(1, address(from), first);
         assert_eq!(world.ends[1].stats().cookies, before + 1);
         world.answers(1).remove(0)
     };
-    exhaust(&mut world, 1);
     let first = world.answers(0).remove(0);
     let cookie = cookie_for(&mut world, &first, 6);
     world.bring(0, address(2), &cookie);
@@ -172,7 +171,6 @@ fn cookies_cause_no_flood() {
     let given = world.now;
     let second = world.answers(0).remove(0);
     assert_eq!(second.len(), INIT);
-    exhaust(&mut world, 100);
     let cookie = cookie_for(&mut world, &second, 7);
     world.bring(0, address(2), &cookie);
     assert_eq!(world.answers(0), Vec::<Vec<u8>>::new(), "after {:?}", world.now.saturating_since(given));
@@ -184,7 +182,6 @@ fn cookies_cause_no_flood() {
         }
         assert!(world.now < given + ms(2250));
     };
-    exhaust(&mut world, 200);
     let cookie = cookie_for(&mut world, &third, 8);
     world.bring(0, address(2), &cookie);
     assert_eq!(world.answers(0).len(), 1);

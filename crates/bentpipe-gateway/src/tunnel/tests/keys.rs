@@ -29,6 +29,27 @@ fn old_keys_neither_seal_nor_open() {
     assert_eq!(world.ends[1].stats().unknown, 1);
 }
 
+/// The confirmation of a handshake comes after the keys have expired, or after they were wiped.
+#[test]
+fn old_keys_are_not_confirmed() {
+    for is_polled in [false, true] {
+        let mut world = World::new();
+        let first = world.answers(0).remove(0);
+        world.bring(1, address(1), &first);
+        let answer = world.answers(1).remove(0);
+        world.bring(0, address(2), &answer);
+        let confirmation = world.answers(0).remove(0);
+        world.now += seconds(240);
+        let own = u32::from_le_bytes(*answer[1..].first_chunk().expect("a number"));
+        if is_polled {
+            world.answers(1);
+            assert!(!world.ends[1].has_session(own), "it is wiped");
+        }
+        world.bring(1, address(1), &confirmation);
+        assert_eq!((world.ends[1].is_up(), world.ends[1].stats().unknown), (false, 1));
+    }
+}
+
 #[test]
 fn datagrams_are_counted() {
     let mut world = World::new();

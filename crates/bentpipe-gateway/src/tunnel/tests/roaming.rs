@@ -139,6 +139,19 @@ fn a_forged_address_gets_no_more_than_three_times() {
     assert_eq!((world.ends[1].endpoint(), world.events[1].len()), (Some(address(1)), 1));
 }
 
+/// The same while the peer is silent: other probes than those of the new address are not sent there.
+#[test]
+fn a_silent_forged_address_gets_one_probe_per_second() {
+    let mut world = World::new();
+    world.run(seconds(2));
+    world.at[0] = address(9);
+    world.say(0, b"");
+    (world.at[0], world.cut[0]) = (address(1), true);
+    world.run(seconds(14));
+    let [to, from] = [&world.bytes_to, &world.bytes_from].map(|bytes| bytes[&address(9)]);
+    assert!(to <= 3 * from + 29 * 15, "{to} bytes for {from}");
+}
+
 /// A peer that moves to a site with four uplinks, which its datagrams take in turn.
 #[test]
 fn new_addresses_in_turn_are_proven() {

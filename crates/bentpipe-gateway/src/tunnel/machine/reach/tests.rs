@@ -62,6 +62,18 @@ fn who_alternates_between_proven_addresses_has_the_last_four() {
     assert_eq!((reach.at(), reach.allowance()), (Some(address(1)), u64::MAX));
 }
 
+/// An address that is proven again takes one place, not two.
+#[test]
+fn a_proof_is_renewed_in_its_place() {
+    let mut reach = Reach::new(Some(address(1)), None, at(0));
+    (2..=4).for_each(|n| reach.prove(at(0), address(n)));
+    (0..9).for_each(|_| reach.prove(at(0), address(3)));
+    for n in 1..=4 {
+        reach.heard(at(0), address(n), 100, true);
+        assert_eq!(reach.allowance(), u64::MAX, "{n}");
+    }
+}
+
 /// The peer's keys stay in use, but its handshakes go via another address.
 #[test]
 fn a_proof_ends() {

@@ -165,6 +165,11 @@ fn both_addresses_are_probed() {
     assert_eq!(probes(&mut reach, 100, 2100), expected.map(|(at, (to, old))| (at, to, old)).collect::<Vec<_>>());
     reach.prove(at(2200), address(2));
     assert_eq!((probes(&mut reach, 2200, 5000), reach.probe_at(at(2200))), (vec![], None));
+    // A proof ends the probes of both.
+    let mut other = Reach::new(Some(address(1)), None, at(0));
+    other.heard(at(100), address(2), 1000, true);
+    other.prove(at(200), address(2));
+    assert_eq!((probes(&mut other, 200, 5000), other.probe_at(at(200))), (vec![], None));
     // Next time again, but not where the peer was long ago.
     reach.heard(at(3000), address(3), 1000, true);
     assert_eq!(probes(&mut reach, 3000, 9000).iter().filter(|(_, to, _)| *to == address(2)).count(), 3);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bentpipe_gateway::{ClientAddress, RelayConfig, RelayGateway, RelayStats};
 
 use crate::hosts::{
-    answer, comes_and_goes, connect, data, download, echo, hash, many_at_once, pushed_then_closed,
-    requests_are_answered, resets_go_through, serve, slow_beside_quick, take, until,
+    answer, comes_and_goes, connect, data, download, echo, hash, many_at_once, pushed_then_closed, resets_go_through,
+    serve, slow_beside_quick, take, times_of_requests, until,
 };
 use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World};
 
@@ -207,8 +207,10 @@ fn an_unknown_congestion_control() {
 fn requests_wait_for_nothing() {
     let world = World::new(Path::lossy(0.0), 31);
     let gateway = relay(&world);
-    // Two one-way delays of 30 ms, plus the packets' transmission times; a segment that waits adds 200 ms.
-    requests_are_answered(&world.client, &world.server, SERVER, &[0, 0, 0], Duration::from_millis(250));
+    let took = times_of_requests(&world.client, &world.server, SERVER, &[0, 0, 0]);
+    // Two one-way delays of 30 ms, plus the packets' transmission times. A segment that waits adds 200 ms to each request; a busy machine
+    // may delay one.
+    assert!(took.iter().min().is_some_and(|took| *took < Duration::from_millis(250)), "{took:?}");
     drop(gateway);
 }
 

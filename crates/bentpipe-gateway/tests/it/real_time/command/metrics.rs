@@ -5,10 +5,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use super::pair::{METRICS, Pair, Wanted, bytes, send, until};
+use super::pair::{Line, METRICS, Pair, Wanted, bytes, send, until};
 use crate::namespace::Namespace;
 
 /// The whole answer of a gateway to a request.
@@ -136,4 +137,43 @@ fn metrics_of_a_running_pair() {
     let unlisted: Vec<_> = metrics.keys().filter(|name| !of_all.contains(name.as_str())).collect();
     assert!(unlisted.is_empty(), "{unlisted:?}");
     pair.end();
+}
+
+/// Sixty clients hold connections to the metrics port open, with a request that does not end, without any, or without reading, and connect
+/// again when they are closed. Each scrape has its answer, also from their own address, and the status has.
+#[test]
+fn clients_that_hang_keep_nobody_out() {
+    let line = Line::new("100 Mbit/s");
+    let _near = line.start("near", 1024);
+    until("it runs", || line.status("near").is_some());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let hanging: Vec<_> = (0..60)
+        .map(|n| {
+            let (is_over, near) = (is_over.clone(), line.near.clone());
+            near.clone().spawn(move || {
+                let request = [&b"GET /met"[..], b"", b"GET /metrics HTTP/1.1\r\n\r\n"][n % 3];
+                while !is_over.load(Ordering::Relaxed) {
+                    // While the port's queue is full, connecting takes a while.
+                    let Ok(mut stream) = TcpStream::connect(METRICS) else { continue };
+                    let _ = stream.write_all(request);
+                    let mut byte = [0];
+                    while n % 3 != 2 && stream.read(&mut byte).is_ok_and(|count| count > 0) {}
+                    std::thread::sleep(std::time::Duration::from_millis(if n % 3 == 2 { 500 } else { 0 }));
+                }
+            })
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    for _ in 0..5 {
+        // Prometheus waits for 10 s. A full queue of 128 connections takes 1.3 s.
+        let begun = std::time::Instant::now();
+        assert_eq!(scrape(&line.near)["bentpipe_gateway_link_up"], 0.0);
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+        assert!(line.status("near").is_some());
+    }
+    let status = line.fresh_status("near");
+    // The gateway's own and those of eight scrapers.
+    assert!(status["process"]["open_fds"].as_u64().is_some_and(|count| count < 40), "{status}");
+    is_over.store(true, Ordering::Relaxed);
+    hanging.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }

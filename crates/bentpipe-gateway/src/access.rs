@@ -57,6 +57,16 @@ impl Access {
         self.counted(judged)
     }
 
+    /// Checks a client's address from which this machine is to connect. From one of its own addresses, servers would take
+    /// the client for this machine.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Own`] for one of this machine's own addresses.
+    pub fn client(&mut self, from: IpAddr) -> Result<(), Refusal> {
+        let judged = if self.whose(from.to_canonical()) == Whose::Own { Err(Refusal::Own) } else { Ok(()) };
+        self.counted(judged)
+    }
+
     fn counted(&mut self, judged: Result<(), Refusal>) -> Result<(), Refusal> {
         self.refused += u64::from(judged.is_err());
         judged
@@ -126,6 +136,7 @@ mod tests {
             assert_eq!(access.whose([255, 255, 255, 255].into()), Whose::Many);
         }
         assert!(access.far(([127, 0, 0, 1], 22).into()).is_err());
-        assert_eq!(access.refused(), 1);
+        assert_eq!(access.client([127, 0, 0, 1].into()), Err(Refusal::Own));
+        assert_eq!(access.refused(), 2);
     }
 }

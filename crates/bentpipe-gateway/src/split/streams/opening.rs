@@ -34,7 +34,10 @@ impl Streams {
         }
         let address = cx.common.config.client_address;
         let from = match address {
-            ClientAddress::Keep => self.from.permit(route.source.ip()),
+            ClientAddress::Keep => {
+                let from = route.source.ip();
+                self.from.permit(from).and_then(|()| cx.common.access.client(from))
+            }
             ClientAddress::Replace => Ok(()),
         };
         // Addresses behind a peer are reached only through its tunnel; the machine's routes lead elsewhere.

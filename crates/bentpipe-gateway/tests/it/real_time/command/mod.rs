@@ -4,6 +4,7 @@ mod away;
 mod backlog;
 mod faults;
 mod guard;
+mod hostile;
 mod hub;
 mod machine;
 mod memory;

@@ -24,6 +24,8 @@ pub(super) struct Installed {
     rules: Option<Rules>,
     instance: Instance,
     notices: [Notices; 2],
+    /// True if the last look failed, so that rules may be missing.
+    is_unsure: bool,
     said: Option<Instant>,
 }
 
@@ -35,28 +37,39 @@ impl Installed {
         }
         let notices = [(NETLINK_NETFILTER, TABLES), (NETLINK_ROUTE, RULES)];
         let notices = notices.map(|(protocol, groups)| Notices::new(protocol, groups));
-        Ok(Installed { rules: (!no_rules).then_some(rules), instance, notices, said: None })
+        Ok(Installed { rules: (!no_rules).then_some(rules), instance, notices, is_unsure: false, said: None })
     }
 
     /// Reinstalls the rules if another program has removed them: `nft flush ruleset`, or a network manager that deletes
-    /// routing rules unknown to it.
+    /// routing rules unknown to it. If that fails, it is tried again at the next look, because the kernel announces each
+    /// change only once.
     pub(super) fn look(&mut self) {
         let Some(rules) = &self.rules else { return };
         // Both sockets must be read.
         let news = self.notices.each_mut().map(Notices::has_news);
-        if !news.contains(&true) || rules.are_installed(&self.instance) {
+        if !news.contains(&true) && !self.is_unsure {
             return;
         }
-        let done = rules.install(&self.instance);
-        if self.said.is_none_or(|said| said.elapsed() >= PAUSE) {
-            self.said = Some(Instant::now());
-            match done {
-                Ok(()) => {
-                    note!("another program removed this gateway's rules from the kernel: they are installed again")
-                }
-                Err(error) => note!("another program removed this gateway's rules from the kernel: {error}"),
+        let done = match rules.are_installed(&self.instance) {
+            Ok(true) => Ok(false),
+            Ok(false) => rules.install(&self.instance).map(|()| true),
+            Err(error) => Err(error),
+        };
+        let was_unsure = std::mem::replace(&mut self.is_unsure, done.is_err());
+        let is_due = self.said.is_none_or(|said| said.elapsed() >= PAUSE);
+        match done {
+            Ok(true) if is_due || was_unsure => {
+                note!("another program removed this gateway's rules from the kernel: they are installed again");
             }
+            Ok(false) if was_unsure => note!("this gateway's rules are in the kernel"),
+            Err(error) if is_due => {
+                note!(
+                    "another program has changed the kernel's rules, and this gateway's may be missing: {error}; it tries again every second"
+                );
+            }
+            _ => return,
         }
+        self.said = Some(Instant::now());
     }
 
     /// Applies the settings of the rules that may change while the gateway runs: whether new connections are refused,

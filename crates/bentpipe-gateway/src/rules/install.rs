@@ -56,12 +56,16 @@ impl Rules {
     }
 
     /// True if the rules are installed, according to `nft` and `ip`.
-    pub(crate) fn are_installed(&self, instance: &Instance) -> bool {
+    ///
+    /// # Errors
+    /// Fails if `nft` does not tell: it cannot be run, or the kernel does not answer it.
+    pub(crate) fn are_installed(&self, instance: &Instance) -> io::Result<bool> {
         match run("nft", &["list", "table", "inet", &instance.table()]) {
             // A list takes more lines than the rules do, if it breaks long sets.
-            Ok(listed) if statements(&listed) < statements(&self.nft(instance)) => return false,
-            Err(error) if error.to_string().contains("No such file") => return false,
-            _ => {}
+            Ok(listed) if statements(&listed) < statements(&self.nft(instance)) => return Ok(false),
+            Ok(_) => {}
+            Err(error) if error.to_string().contains("No such file") => return Ok(false),
+            Err(error) => return Err(error),
         }
         let (local, into) = self.marks();
         let wanted = [(local, instance.local()), (into, instance.device())];
@@ -72,7 +76,7 @@ impl Rules {
             let mut wanted = wanted.iter().filter(|(is_wanted, _)| *is_wanted);
             wanted.all(|(_, routed)| found.contains(&(Some(routed.mark), Some(routed.table))))
         };
-        VERSIONS.into_iter().all(is_there)
+        Ok(VERSIONS.into_iter().all(is_there))
     }
 
     /// Removes the rules. It is not an error if they are missing.

@@ -1,6 +1,7 @@
 //! The gateway and its machine: other gateways, taken ports, missing interfaces.
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use bentpipe_gateway::Instance;
@@ -159,6 +160,36 @@ fn rules_that_others_remove_come_back() {
         assert_eq!(accepted(), before + 1, "{command}: through the gateway");
     }
     assert_eq!(line.said("near").matches("another program removed this gateway's rules").count(), 1, "once a minute");
+    drop(near);
+}
+
+/// `nft` fails while the rules are gone, as on a machine without memory or descriptors. As soon as it works, they come back without
+/// another change, and both are logged.
+#[test]
+fn rules_that_cannot_come_back_at_once_come_back_later() {
+    let line = Line::new("100 Mbit/s");
+    let folder = line.folder.path();
+    let fails = folder.join("nft fails");
+    let script = format!("#!/bin/sh\n[ -e '{}' ] && exit 1\nPATH=${{PATH#*:}} exec nft \"$@\"\n", fails.display());
+    std::fs::create_dir(folder.join("bin")).expect("a folder");
+    std::fs::write(folder.join("bin/nft"), script).expect("a file");
+    std::fs::set_permissions(folder.join("bin/nft"), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = format!("{}/bin:{}", folder.display(), std::env::var("PATH").expect("it is set"));
+    let near = Running::start_with(&line.near, folder, "near", 1024, &[("PATH", &path)]);
+    let _far = line.start("far", 1024);
+    line.wait_until_up(&["near", "far"], true);
+    let is_whole = || inside(&line.near, "nft list ruleset").contains("jump ours");
+    assert!(is_whole());
+    std::fs::write(&fails, "").expect("a file");
+    inside(&line.near, "nft flush ruleset");
+    let said = |text: &str| line.said("near").matches(text).count();
+    until("it is said", || said("this gateway's may be missing: nft") == 1);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(!is_whole());
+    std::fs::remove_file(&fails).expect("it is there");
+    until("they come back", is_whole);
+    until("it is said", || said("they are installed again") == 1);
+    assert_eq!(said("another program"), 2, "{}", line.said("near"));
     drop(near);
 }
 

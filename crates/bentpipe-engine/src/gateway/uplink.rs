@@ -1,5 +1,6 @@
 //! The sender of `uplink` towards the clients, and the connection settings that follow from the link.
 
+use crate::rtt::RtoConfig;
 use crate::tcp::TcpConfig;
 use crate::tcp::variant::Startup;
 use crate::units::{Duration, Rate};
@@ -7,6 +8,11 @@ use crate::units::{Duration, Rate};
 /// Stray segments and retransmissions of the last FIN arrive within a few round trips, and nobody else uses the
 /// client's port.
 const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
+
+/// How long data to a silent client is retransmitted at least, as with timeouts that double up to 60 s: 15 retransmissions
+/// take 603 s. With a smaller maximum, as many would be over after a short outage, and a client that only receives would
+/// never learn that its connection is gone.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Pacing rate of payload, in bytes per second, for the kernel's sender in a gateway with this rate. With it, full
 /// Ethernet segments with timestamps keep to the rate, including IP headers.
@@ -18,7 +24,7 @@ pub const fn kernel_pacing(rate: Rate) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UplinkSender {
     /// The sender's row and all other settings. The settings below can reduce the segment size, the receive buffer and
-    /// TIME-WAIT, and can raise the first timeout.
+    /// TIME-WAIT, and can raise the first timeout. The default number of retransmissions is raised if `rto.max` is short.
     pub tcp: TcpConfig,
     /// A connection's window in bytes. If the row has a fixed window, this replaces it; for other rows, it is an upper
     /// limit. `None` leaves the row as it is.
@@ -51,6 +57,10 @@ impl UplinkSender {
         let buffer = (2 * rate.bytes_in_floor(round_trip)).max(256 << 10);
         tcp.receive_buffer = tcp.receive_buffer.min(u32::try_from(buffer).unwrap_or(u32::MAX));
         tcp.rto.initial = tcp.rto.initial.max(round_trip.saturating_mul(2)).min(tcp.rto.max);
+        if tcp.rto.max_retries == RtoConfig::RFC6298.max_retries {
+            let least = PATIENCE.as_nanos().div_ceil(tcp.rto.max.as_nanos().max(1));
+            tcp.rto.max_retries = tcp.rto.max_retries.max(u32::try_from(least).unwrap_or(u32::MAX));
+        }
         tcp.time_wait = tcp.time_wait.min(MIN_TIME_WAIT.max(round_trip.saturating_mul(4)));
         tcp
     }
@@ -64,5 +74,25 @@ impl UplinkSender {
             Startup::SlowStart => bdp,
         };
         (2 * self.window.unwrap_or(own).max(bdp)).max(128 << 10) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However short the timeouts are, a client is given up after ten minutes. A number that was set stays.
+    #[test]
+    fn short_timeouts_give_nobody_up_early() {
+        let retries = |max_ms: u64, max_retries: u32| {
+            let mut tcp = TcpConfig::default();
+            (tcp.rto.max, tcp.rto.max_retries) = (Duration::from_millis(max_ms), max_retries);
+            let rate = Rate::from_bits_per_second(10_000_000).expect("not zero");
+            let sender = UplinkSender { tcp, window: None, rate, round_trip: Duration::from_millis(600), mtu: 1500 };
+            sender.settings(false, None).rto.max_retries
+        };
+        let default = RtoConfig::RFC6298.max_retries;
+        assert_eq!([60_000, 7_000, 1_000].map(|max| retries(max, default)), [15, 86, 600]);
+        assert_eq!(retries(1_000, 4), 4);
     }
 }

@@ -205,12 +205,37 @@ fn the_kernels_sender_by_the_command() {
     hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().mark()));
 }
 
+/// Nothing passes between the box and the client for much longer than 15 timeouts, as many as a connection may have by default. They are
+/// bounded here so that data passes soon after an outage, and not so that the connection is given up in it.
+#[test]
+fn an_outage_of_many_short_timeouts_is_endured() {
+    let hub = Hub::new("[uplink.tcp]\nrto = { initial = \"100 ms\", min = \"50 ms\", max = \"100 ms\" }\n");
+    let page = a_page();
+    let server =
+        hub.hosts.serve(80, move |mut stream| drop(stream.write_all(page).and_then(|()| stream.write_all(page))));
+    let _gateway = hub.run(1024);
+    let mut stream = hub.hosts.connect(server).expect("it connects");
+    let mut got = vec![0; 100_000];
+    stream.read_exact(&mut got).expect("it begins");
+    for command in [
+        "nft add table ip hole",
+        "nft add chain ip hole in { type filter hook prerouting priority -400 ; policy drop ; }",
+        "nft add chain ip hole out { type filter hook postrouting priority 400 ; policy drop ; }",
+    ] {
+        inside(&hub.hosts.client, command);
+    }
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    inside(&hub.hosts.client, "nft delete table ip hole");
+    stream.read_to_end(&mut got).expect("no reset");
+    assert_eq!(got.len(), 2 * page.len());
+}
+
 #[test]
 fn the_kernels_sender_without_descriptors() {
     many_descriptors();
     let hub = Hub::new("sender = \"kernel\"\n");
     let gateway = hub.run(80);
-    without_descriptors(&hub.hosts, "hub", "uplink", 21);
+    without_descriptors(&hub.hosts, "hub", "uplink", 18);
     drop(gateway);
 }
 

@@ -16,9 +16,9 @@ use super::sockets;
 /// Maximum number of connections accepted before other work gets its turn.
 const ACCEPTS: u32 = 64;
 
-/// Descriptors reserved for other uses: sockets, epoll, timers, status requests. The loop itself needs some ten,
-/// scrapers need eight.
-const KEPT: usize = 32;
+/// Descriptors reserved for other uses. An idle gateway has some twenty; scrapers take nine, running `nft` takes eight, a
+/// status request one, and so does saving the peers' addresses.
+const KEPT: usize = 40;
 
 /// How long listeners rest if even the spare descriptor does not help.
 const REST: Duration = Duration::from_secs(1);
@@ -202,9 +202,18 @@ fn route_of(source: SocketAddr, destination: SocketAddr) -> Option<Route> {
 }
 
 /// The number of connections for which there are descriptors, at `each` descriptors per connection.
+///
+/// # Errors
+/// Fails if there are none for any connection: the gateway would take connections only to reset them.
 pub(super) fn max_conns(each: usize) -> io::Result<usize> {
-    let descriptors = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
-    Ok((descriptors.saturating_sub(KEPT) / each).max(1))
+    let limit = usize::try_from(getrlimit(Resource::RLIMIT_NOFILE)?.0).unwrap_or(usize::MAX);
+    match limit.saturating_sub(KEPT) / each {
+        0 => Err(io::Error::other(format!(
+            "the limit of open files is {limit}, and the gateway needs {KEPT} for itself and {each} for each connection: raise it (`ulimit \
+             -Hn`, or LimitNOFILE of the service)"
+        ))),
+        max => Ok(max),
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::pair::{
 use crate::namespace::Namespace;
 
 /// Without free descriptors, new connections are refused, open ones continue, and status is answered. When some are closed, new ones are
-/// accepted again. `max`: seven eighths of the connections that 80 descriptors allow, 32 of which are for other purposes; one host gets no
+/// accepted again. `max`: seven eighths of the connections that 80 descriptors allow, 40 of which are for other purposes; one host gets no
 /// more than that.
 pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, max: usize) {
     let at = hosts.serve(80, echo);
@@ -50,7 +50,7 @@ pub(crate) fn without_descriptors(hosts: &Hosts, name: &str, table: &str, max: u
 fn without_descriptors_old_connections_live_on() {
     many_descriptors();
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 80 });
-    without_descriptors(&pair, "near", "split", 42);
+    without_descriptors(&pair, "near", "split", 35);
     pair.end();
 }
 

@@ -1,13 +1,15 @@
 //! The gateway and its machine: other gateways, taken ports, missing interfaces.
 
+use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bentpipe_gateway::Instance;
 
 use super::hub::Hub;
-use super::pair::{Line, Running, asks, attach, bentpipe, echo, inside, until};
+use super::pair::{Line, METRICS, Running, asks, attach, bentpipe, echo, inside, until};
 use crate::namespace::Namespace;
 
 /// Two gateways of different shapes on one machine, each with its own clients. What happens to one does not affect the other.
@@ -191,6 +193,59 @@ fn rules_that_cannot_come_back_at_once_come_back_later() {
     until("it is said", || said("they are installed again") == 1);
     assert_eq!(said("another program"), 2, "{}", line.said("near"));
     drop(near);
+}
+
+/// Two hosts use up the descriptors for connections, and others hold all places of scrapers. The gateway still has enough to run `nft`.
+#[test]
+fn rules_come_back_without_descriptors() {
+    super::pair::many_descriptors();
+    let line = Line::new("100 Mbit/s");
+    let (_near, _far) = (line.start("near", 80), line.start("far", 1024));
+    line.wait_until_up(&["near", "far"], true);
+    let at = line.serve(80, echo);
+    let mut held = Vec::new();
+    for source in [2, 3] {
+        inside(&line.client, &format!("ip addr replace 10.1.0.{source}/24 dev eth"));
+        inside(&line.client, &format!("ip route replace default via 10.1.0.1 src 10.1.0.{source}"));
+        let asked = |_| line.connect(at).and_then(|mut stream| asks(&mut stream).map(|()| stream)).ok();
+        held.extend((0..50).filter_map(asked));
+    }
+    let is_over = Arc::new(AtomicBool::new(false));
+    let hanging = [(); 16].map(|()| {
+        let is_over = is_over.clone();
+        line.near.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let _ = std::net::TcpStream::connect(METRICS).and_then(|mut stream| stream.read(&mut [0]));
+            }
+        })
+    });
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let status = line.fresh_status("near");
+    inside(&line.near, "nft flush ruleset");
+    until("they come back", || inside(&line.near, "nft list ruleset").contains("jump ours"));
+    assert!(!line.said("near").contains("may be missing"), "{status} {}", line.said("near"));
+    is_over.store(true, Ordering::Relaxed);
+    hanging.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    assert!(held.len() > 30, "{}", held.len());
+}
+
+/// A limit that leaves nothing for connections is refused at the start: the gateway would take connections and reset them all.
+#[test]
+fn a_limit_without_room_for_connections_is_refused() {
+    let line = Line::new("100 Mbit/s");
+    for limit in [24, 40] {
+        assert_eq!(line.start("near", limit).fails(), Some(1), "{limit}");
+        let said = line.said("near");
+        assert!(
+            said.contains(&format!("the limit of open files is {limit}, and the gateway needs 40 for itself")),
+            "{said}"
+        );
+        assert_eq!(inside(&line.near, "nft list tables"), "", "nothing was changed");
+    }
+    let mut near = line.start("near", 41);
+    line.wait_until_up(&["near"], false);
+    near.signal("TERM");
+    near.ends();
 }
 
 /// If the device is deleted, the gateway ends with a message: its addresses and routes went with it.

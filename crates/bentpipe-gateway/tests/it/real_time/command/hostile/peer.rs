@@ -5,12 +5,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::Instant;
 
 use bentpipe_engine::gateway::INTEGRITY;
+use bentpipe_engine::slacp::classify::HostAddress;
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::mux::{self, Message, Reason, Route, StreamId};
 use bentpipe_engine::wire::slacp::{self, Frame};
 use bentpipe_engine::{Context, Step};
 use bentpipe_gateway::tunnel::{DATA_HEADER, PrivateKey, Todo, Tunnel, TunnelConfig, What};
-use bentpipe_gateway::{Carries, Satellite, for_streams};
+use bentpipe_gateway::{Carries, Satellite, for_packets, for_streams};
 use bentpipe_io::{Emitted, LinkEndpoint, LinkEndpointConfig};
 
 use crate::real_time::command::pair::{Line, NAMES, SERVER};
@@ -31,8 +32,11 @@ pub(super) struct Hostile {
     /// The number of bytes that have come on each stream, and the reasons of resets.
     pub(super) came: BTreeMap<StreamId, u64>,
     pub(super) resets: BTreeMap<StreamId, Reason>,
+    /// Packets that have come in `link`.
+    pub(super) packets: Vec<Vec<u8>>,
     /// The first number of its own streams.
     pub(super) first: u64,
+    carries: Carries,
 }
 
 pub(super) fn keys_of(line: &Line) -> [PrivateKey; 2] {
@@ -44,7 +48,7 @@ pub(super) fn keys_of(line: &Line) -> [PrivateKey; 2] {
 
 impl Hostile {
     /// Takes the near box's place and waits until the link is up.
-    pub(super) fn new(line: &Line) -> Hostile {
+    pub(super) fn new(line: &Line, carries: Carries) -> Hostile {
         let [own, far] = keys_of(line);
         let socket = line.near.inside(|| UdpSocket::bind(OWN).expect("a free port"));
         socket.connect(FAR).expect("an address");
@@ -57,24 +61,29 @@ impl Hostile {
             reordering: 0,
             shared: false,
         };
-        let config = for_streams(&satellite);
+        let config = match carries {
+            Carries::Streams => for_streams(&satellite),
+            Carries::Packets => for_packets(&satellite, HostAddress::Source),
+        };
         let mut peer = Hostile {
             socket,
             start: Instant::now(),
-            tunnel: tunnel(own, &far),
+            tunnel: tunnel(own, &far, carries),
             port: LinkEndpoint::new(&config),
             config,
             out: vec![0; 1 << 16],
             old: Vec::new(),
             came: BTreeMap::new(),
             resets: BTreeMap::new(),
+            packets: Vec::new(),
             first: 0,
+            carries,
         };
         peer.until_up();
         peer
     }
 
-    fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         Time::ZERO + Duration::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
@@ -135,7 +144,11 @@ impl Hostile {
     }
 
     fn note(&mut self, length: usize) {
-        match mux::parse(&self.out[DATA_HEADER..DATA_HEADER + length]) {
+        let packet = &self.out[DATA_HEADER..DATA_HEADER + length];
+        if self.carries == Carries::Packets {
+            return self.packets.push(packet.to_vec());
+        }
+        match mux::parse(packet) {
             Ok((Message::Data { stream, len, .. }, _)) => *self.came.entry(stream).or_insert(0) += u64::from(len),
             Ok((Message::Reset { stream, reason }, _)) => drop(self.resets.insert(stream, reason)),
             Ok(_) => {}
@@ -206,7 +219,7 @@ impl Hostile {
     }
 }
 
-pub(super) fn tunnel(own: PrivateKey, far: &PrivateKey) -> Tunnel {
+pub(super) fn tunnel(own: PrivateKey, far: &PrivateKey, carries: Carries) -> Tunnel {
     let config = TunnelConfig::new(own, far.public(), Some(FAR.parse().expect("an address")));
-    Tunnel::new(TunnelConfig { carries: Some(Carries::Streams), ..config }, Time::ZERO)
+    Tunnel::new(TunnelConfig { carries: Some(carries), ..config }, Time::ZERO)
 }

@@ -29,6 +29,8 @@ const MAX_SCRAPERS: usize = 8;
 /// The pause after a scraper has lost its place to another one. A page takes some milliseconds, and a full queue of
 /// connections, 128, waits for 1.3 s.
 const TURN: Duration = Duration::from_millis(10);
+/// How long a page is used again. Making it takes up to milliseconds of a processor, which the gateway's loop may need.
+const FRESH: Duration = Duration::from_millis(100);
 /// The pause after the system has refused a connection, so that the thread does not spin.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
@@ -62,7 +64,7 @@ impl Scrape {
     /// # Errors
     /// Fails if no thread can be started.
     pub fn serve(self, page: impl Fn() -> String + Send + Sync + 'static) -> io::Result<()> {
-        let (page, scrapers) = (Arc::new(page), Scrapers::new());
+        let (page, scrapers) = (Arc::new(Page { make: page, last: Mutex::new(None) }), Scrapers::new());
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
             loop {
                 let Ok((stream, from)) = self.listener.accept() else {
@@ -70,13 +72,29 @@ impl Scrape {
                     continue;
                 };
                 let page = page.clone();
-                if let Some(evicted) = scrapers.begin(from.ip(), stream, move |stream| answer(stream, &*page)) {
+                if let Some(evicted) = scrapers.begin(from.ip(), stream, move |stream| answer(stream, || page.get())) {
                     evicted.end();
                     std::thread::sleep(TURN);
                 }
             }
         })?;
         Ok(())
+    }
+}
+
+/// The page, made at most once per [`FRESH`] and by one thread at a time.
+struct Page<F> {
+    make: F,
+    last: Mutex<Option<(Instant, Arc<str>)>>,
+}
+
+impl<F: Fn() -> String> Page<F> {
+    fn get(&self) -> Arc<str> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((made, page)) if made.elapsed() < FRESH => page.clone(),
+            _ => last.insert((Instant::now(), (self.make)().into())).1.clone(),
+        }
     }
 }
 
@@ -165,7 +183,7 @@ fn left(until: Instant) -> io::Result<Option<Duration>> {
     }
 }
 
-fn answer(mut stream: &TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
+fn answer(mut stream: &TcpStream, page: impl FnOnce() -> Arc<str>) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     let mut head = Vec::new();
     let asked = loop {
@@ -182,10 +200,10 @@ fn answer(mut stream: &TcpStream, page: &dyn Fn() -> String) -> io::Result<()> {
     };
     let (status, body) = match asked {
         Asked::Page { .. } => ("200 OK", page()),
-        Asked::NotFound => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
-        Asked::Method => ("405 Method Not Allowed", "only GET and HEAD\n".to_owned()),
-        Asked::Bad => ("400 Bad Request", "this is not an HTTP/1.1 request\n".to_owned()),
-        Asked::Incomplete => ("431 Request Header Fields Too Large", "8 KiB at most\n".to_owned()),
+        Asked::NotFound => ("404 Not Found", "metrics are at /metrics\n".into()),
+        Asked::Method => ("405 Method Not Allowed", "only GET and HEAD\n".into()),
+        Asked::Bad => ("400 Bad Request", "this is not an HTTP/1.1 request\n".into()),
+        Asked::Incomplete => ("431 Request Header Fields Too Large", "8 KiB at most\n".into()),
     };
     // The format and its version: https://prometheus.io/docs/instrumenting/exposition_formats/
     let kind =
@@ -286,6 +304,23 @@ mod tests {
         assert!(ask(at, long.as_bytes()).starts_with("HTTP/1.1 431 "));
         let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(MAX_HEADERS + 1));
         assert!(ask(at, many.as_bytes()).starts_with("HTTP/1.1 400 "));
+    }
+
+    /// A flood of whole requests costs one page per 100 ms.
+    #[test]
+    fn a_page_is_used_again() {
+        let made = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let scrape = Scrape::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let (at, count) = (scrape.local().expect("it is bound"), made.clone());
+        let page = move || format!("page {}\n", count.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+        scrape.serve(page).expect("a thread");
+        let begun = Instant::now();
+        for _ in 0..500 {
+            assert!(ask(at, b"GET /metrics HTTP/1.1\r\n\r\n").contains("page "));
+        }
+        let most = 1 + begun.elapsed().as_nanos().div_ceil(FRESH.as_nanos()) as usize;
+        let made = made.load(std::sync::atomic::Ordering::SeqCst);
+        assert!((1..=most).contains(&made), "{made} of {most}");
     }
 
     /// Sixty scrapers that never finish their requests: the oldest lose their places at once and the others after a while. Meanwhile a real

@@ -5,7 +5,7 @@
 //! answered, and the peers contact the gateway themselves.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,22 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// The addresses of peers in the file, by public key.
 pub(crate) fn last_endpoints(path: &Path) -> BTreeMap<PublicKey, SocketAddr> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = read(path).unwrap_or_default();
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter_map(|(peer, at)| Some((peer.parse().ok()?, at.parse().ok()?))).collect()
+}
+
+/// Maximum length of the file that is read: 65 536 peers with addresses of IPv6.
+const MAX_FILE: u64 = 8 << 20;
+
+/// Reads the file. Its folder belongs to the user to which the gateway switches, who could put something else there: a pipe
+/// would block the start, and a file without end would take all memory.
+fn read(path: &Path) -> io::Result<String> {
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    io::read_to_string(file.take(MAX_FILE))
 }
 
 /// The file and its content.
@@ -126,6 +139,25 @@ mod tests {
         state.note(now + PAUSE, [(key, at)].into_iter());
         assert_eq!(last_endpoints(&path), [(key, at)].into());
         assert!(!state.has_failed);
+    }
+
+    /// A pipe in place of the file does not block the start, and a file without end does not fill the memory.
+    #[test]
+    fn what_is_no_short_file_is_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("near.state");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a free name");
+        let (told, read) = std::sync::mpsc::channel();
+        let pipe = path.clone();
+        std::thread::spawn(move || told.send(last_endpoints(&pipe)));
+        let read = read.recv_timeout(std::time::Duration::from_secs(5));
+        assert_eq!(read.expect("it does not wait"), BTreeMap::new());
+        assert_eq!(last_endpoints(Path::new("/dev/zero")), BTreeMap::new());
+        let (key, at) = (PrivateKey::generate().public(), SocketAddr::from(([192, 0, 2, 1], 4500)));
+        std::fs::remove_file(&path).expect("it is ours");
+        std::fs::write(&path, format!("{key} {at}\n")).expect("a file");
+        std::fs::File::options().append(true).open(&path).and_then(|file| file.set_len(1 << 40)).expect("it is sparse");
+        assert_eq!(last_endpoints(&path), [(key, at)].into(), "the first 8 MiB");
     }
 
     /// A symbolic link in place of the new file is not followed.

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
@@ -73,7 +74,7 @@ impl Control {
                 };
                 // A client that does not read gets nothing.
                 let _ = stream
-                    .set_write_timeout(Some(std::time::Duration::from_secs(1)))
+                    .set_write_timeout(Some(Duration::from_secs(1)))
                     .and_then(|()| stream.write_all(say().as_bytes()));
             }
         })?;
@@ -87,12 +88,23 @@ impl Drop for Control {
     }
 }
 
+/// How long the status is waited for. A gateway answers at once, also while its loop is stuck; a stopped process never does.
+const ANSWER: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(10) };
+
 /// Asks the gateway at `path` for its status.
 ///
 /// # Errors
-/// Fails if no gateway answers at the socket, or if its answer is cut off.
+/// Fails if no gateway answers at the socket within some seconds, or if its answer is cut off.
 pub fn ask(path: &Path) -> io::Result<String> {
-    io::read_to_string(UnixStream::connect(path)?)
+    let stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    io::read_to_string(stream).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            let silence = format!("no answer for {} s: is its process stopped?", ANSWER.as_secs_f64());
+            io::Error::new(io::ErrorKind::TimedOut, silence)
+        }
+        _ => error,
+    })
 }
 
 #[cfg(test)]
@@ -119,6 +131,16 @@ mod tests {
             (io::ErrorKind::AlreadyExists, "this is not a socket, so it was not replaced")
         );
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
+    }
+
+    /// The kernel accepts connections to a process that is stopped.
+    #[test]
+    fn nobody_waits_for_a_stopped_gateway() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("near.sock");
+        let _stopped = UnixListener::bind(&path).expect("a socket");
+        let error = ask(&path).expect_err("nobody answers");
+        assert_eq!(error.to_string(), "no answer for 0.1 s: is its process stopped?");
     }
 
     /// Members of the socket user's group may ask for the status.

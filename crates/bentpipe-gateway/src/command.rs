@@ -220,7 +220,7 @@ fn serve<W: Work>(
     check_rights(&args.file, file);
     // By now everything that another process could hold has been acquired, so a gateway that already runs under this
     // name keeps its rules.
-    let mut installed = Installed::new(args.no_rules, file)?;
+    let installed = Installed::new(args.no_rules, file)?;
     let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));
     let now = move |published: &Published| {
         let mut readings = published.lock().map(|readings| Readings::clone(&readings)).unwrap_or_default();
@@ -273,7 +273,6 @@ fn serve<W: Work>(
                 }
             }
         }
-        installed.look();
         publish(gateway);
     });
     drop(control);

@@ -165,6 +165,44 @@ fn rules_that_others_remove_come_back() {
     drop(near);
 }
 
+/// Starts the near box. Its `nft` runs this line of a shell first.
+fn with_nft(line: &Line, first: &str) -> Running {
+    let folder = line.folder.path();
+    std::fs::create_dir(folder.join("bin")).expect("a folder");
+    let script = format!("#!/bin/sh\n{first}\nPATH=${{PATH#*:}} exec nft \"$@\"\n");
+    std::fs::write(folder.join("bin/nft"), script).expect("a file");
+    std::fs::set_permissions(folder.join("bin/nft"), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = format!("{}/bin:{}", folder.display(), std::env::var("PATH").expect("it is set"));
+    Running::start_with(&line.near, folder, "near", 1024, &[("PATH", &path)])
+}
+
+/// While `nft` takes seconds, as it may beside a program that loads large sets, connections go on.
+#[test]
+fn a_slow_nft_holds_up_no_connection() {
+    let line = Line::new("100 Mbit/s");
+    let slow = line.folder.path().join("nft is slow");
+    let near = with_nft(&line, &format!("[ -e '{}' ] && sleep 4", slow.display()));
+    let _far = line.start("far", 1024);
+    line.wait_until_up(&["near", "far"], true);
+    let mut stream = line.connect(line.serve(80, echo)).expect("it connects");
+    asks(&mut stream).expect("an answer");
+    std::fs::write(&slow, "").expect("a file");
+    inside(&line.near, "nft flush ruleset");
+    let begun = std::time::Instant::now();
+    let mut worst = std::time::Duration::ZERO;
+    while begun.elapsed().as_secs() < 6 {
+        let asked = std::time::Instant::now();
+        asks(&mut stream).expect("an answer");
+        worst = worst.max(asked.elapsed());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // Much longer than a wire and two boxes take, and much shorter than `nft`.
+    assert!(worst.as_secs() < 2, "{worst:?}");
+    std::fs::remove_file(&slow).expect("it is there");
+    until("they come back", || inside(&line.near, "nft list ruleset").contains("jump ours"));
+    drop(near);
+}
+
 /// `nft` fails while the rules are gone, as on a machine without memory or descriptors. As soon as it works, they come back without
 /// another change, and both are logged.
 #[test]
@@ -172,12 +210,7 @@ fn rules_that_cannot_come_back_at_once_come_back_later() {
     let line = Line::new("100 Mbit/s");
     let folder = line.folder.path();
     let fails = folder.join("nft fails");
-    let script = format!("#!/bin/sh\n[ -e '{}' ] && exit 1\nPATH=${{PATH#*:}} exec nft \"$@\"\n", fails.display());
-    std::fs::create_dir(folder.join("bin")).expect("a folder");
-    std::fs::write(folder.join("bin/nft"), script).expect("a file");
-    std::fs::set_permissions(folder.join("bin/nft"), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let path = format!("{}/bin:{}", folder.display(), std::env::var("PATH").expect("it is set"));
-    let near = Running::start_with(&line.near, folder, "near", 1024, &[("PATH", &path)]);
+    let near = with_nft(&line, &format!("[ -e '{}' ] && exit 1", fails.display()));
     let _far = line.start("far", 1024);
     line.wait_until_up(&["near", "far"], true);
     let is_whole = || inside(&line.near, "nft list ruleset").contains("jump ours");

@@ -284,8 +284,7 @@ fn serve<W: Work>(
 
 /// Reads the settings of a running gateway again; if they are wrong, says so.
 fn read_again(path: &Path) -> Option<GatewayFile> {
-    // Reading a pipe would wait for its writer, and all connections with it.
-    if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+    if plan::is_special(path) {
         note!("reload: {} is not a regular file: the old settings remain", path.display());
         return None;
     }

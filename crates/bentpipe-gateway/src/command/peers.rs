@@ -99,6 +99,10 @@ impl Peers {
     /// Warns if the next start would have another private key, or none.
     fn look_at_private(&self, path: &Path, read: &GatewayFile) {
         let file = &plan::table(read).private_key;
+        if plan::is_special(file) {
+            note!("reload: {} is not a regular file, so this private key was not looked at", file.display());
+            return;
+        }
         // A key of root's cannot be read again, and need not be.
         if std::fs::File::open(file).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
             return;

@@ -44,6 +44,12 @@ pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path, key: &str, file: &
     Err(mistake(path, key, error.to_string(), expected.to_owned())?)
 }
 
+/// True if a path names a pipe, or anything else that is no regular file. Opening a pipe waits for its writer, which a running
+/// gateway must not.
+pub(super) fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| !meta.is_file())
+}
+
 /// The link to a peer with this rate and round trip, as seen by this end.
 pub(super) fn satellite(file: &GatewayFile, rate: Rate, round_trip: Duration) -> Satellite {
     Satellite {

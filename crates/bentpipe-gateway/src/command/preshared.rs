@@ -27,7 +27,12 @@ impl Preshared {
         let files: BTreeMap<_, _> = had.iter().map(|table| (&table.key, &table.preshared_key)).collect();
         let mut keys = BTreeMap::new();
         for table in has {
-            let key = match (read(path, table), self.of(table)) {
+            let special = table.preshared_key.as_deref().filter(|file| plan::is_special(file));
+            let read = match special {
+                Some(file) => Err(Failure::broken(format!("{} is not a regular file", file.display()))),
+                None => read(path, table),
+            };
+            let key = match (read, self.of(table)) {
                 (Err(error), Some(old)) if files.get(&table.key) == Some(&&table.preshared_key) => {
                     error.report();
                     note!("reload: the old preshared key remains");

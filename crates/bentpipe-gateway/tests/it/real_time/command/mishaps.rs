@@ -242,3 +242,34 @@ fn a_reload_of_another_key_or_of_a_pipe() {
     asks(&mut stream).expect("an answer");
     std::fs::rename(&aside, &settings).expect("it is there");
 }
+
+/// The files of both keys have become pipes. A reload says so and waits for neither, and connections do not either.
+#[test]
+fn a_reload_of_keys_that_have_become_pipes() {
+    let line = Line::new("100 Mbit/s");
+    let folder = line.folder.path();
+    let made = bentpipe(folder, &["keygen", "both.key"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    for name in NAMES {
+        line.edit(name, "state =", "preshared_key = \"both.key\"\nstate =");
+        line.edit(name, &format!("name = \"{name}\"\n"), &format!("name = \"{name}\"\nuser = \"root\"\n"));
+    }
+    let (near, _far) = (line.start("near", 1024), line.start("far", 1024));
+    line.wait_until_up(&NAMES, true);
+    let mut stream = line.connect(line.serve(80, echo)).expect("it connects");
+    asks(&mut stream).expect("an answer");
+    for file in ["near.key", "both.key"] {
+        std::fs::remove_file(folder.join(file)).expect("it is there");
+        nix::unistd::mkfifo(&folder.join(file), nix::sys::stat::Mode::S_IRWXU).expect("a free name");
+    }
+    near.signal("HUP");
+    until("it says so", || {
+        ["near.key is not", "both.key is not", "the old preshared key remains", "reload: client_address"]
+            .iter()
+            .all(|said| line.said("near").contains(said))
+    });
+    asks(&mut stream).expect("an answer");
+    near.signal("HUP");
+    until("it reads again", || line.said("near").matches("near.key is not").count() == 2);
+    asks(&mut stream).expect("an answer");
+}

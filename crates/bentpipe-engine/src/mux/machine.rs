@@ -345,3 +345,7 @@ mod host_tests;
 #[cfg(test)]
 #[path = "window_tests.rs"]
 mod window_tests;
+
+#[cfg(test)]
+#[path = "hostile_tests.rs"]
+mod hostile_tests;

@@ -114,7 +114,8 @@ impl Keeper {
             Ok(false) if was_unsure => note!("this gateway's rules are in the kernel"),
             Err(error) if is_due => {
                 note!(
-                    "another program has changed the kernel's rules, and this gateway's may be missing: {error}; it tries again every second"
+                    "another program has changed the kernel's rules, and this gateway's may be missing: {error}; it tries again every \
+                     second"
                 );
             }
             _ => return,

@@ -373,7 +373,9 @@ pub(crate) fn compare(
         let rates = |of: &Throughput, most: f64| {
             let axis = Axis::new("rate", "Mbit/s").between(0.0, most);
             let real = of.real.as_ref().map(|real| &real.1);
-            panel(&format!("TCP {} by second", of.title), axis, &of.recorded, &of.ours, &of.still, real)
+            let held_out = if of.fitted.is_empty() { "" } else { ", held out" };
+            let title = format!("TCP {} by second{held_out}", of.title);
+            panel(&title, axis, &of.recorded, &of.ours, &of.still, real)
         };
         let trips = Axis::new("round trip", "ms").between(0.0, 150.0);
         let figure = Figure {

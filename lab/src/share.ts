@@ -22,9 +22,8 @@ const MAX_BYTES = 4_000_000;
 const TOO_LONG: Refused = { refused: `the experiment is longer than ${MAX_BYTES / 1e6} MB, the maximum for a link` };
 const DAMAGED: Refused = { refused: "the link was cut off or changed" };
 
+/** `bentpipe lab FILE` writes this, too (crates/bentpipe-cli/src/commands/lab.rs). */
 const PREFIX = "#lab=";
-/** Written by `bentpipe lab FILE`: only the scenario, percent-encoded. */
-const PLAIN = "#toml=";
 
 /** The bytes that come out of `stream`; `undefined` if there are more than `MAX_BYTES`. */
 async function through(bytes: Uint8Array, stream: TransformStream<BufferSource, Uint8Array>): Promise<Uint8Array | undefined> {
@@ -60,12 +59,11 @@ export async function toFragment(shared: Shared): Promise<string | undefined> {
   return fragment.length > MAX_FRAGMENT ? undefined : fragment;
 }
 
-/** Decodes a fragment; `undefined` if it is not one of these forms. */
+/** Decodes a fragment; `undefined` if it has no experiment. */
 export async function fromFragment(fragment: string): Promise<Shared | Refused | undefined> {
-  if (!fragment.startsWith(PLAIN) && !fragment.startsWith(PREFIX)) return undefined;
+  if (!fragment.startsWith(PREFIX)) return undefined;
   if (fragment.length > MAX_FRAGMENT) return TOO_LONG;
   try {
-    if (fragment.startsWith(PLAIN)) return { toml: decodeURIComponent(fragment.slice(PLAIN.length)) };
     const letters = atob(fragment.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
     const unpacked = await through(bytes, new DecompressionStream("deflate-raw"));

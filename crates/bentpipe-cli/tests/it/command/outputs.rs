@@ -254,7 +254,7 @@ fn pages_and_the_demo_as_json() {
     let lab = lab.env("BENTPIPE_PAGE", "bentpipe-lab.html").output().expect("it starts");
     let lab = json(&String::from_utf8(lab.stdout).expect("text"));
     let address = lab["address"].as_str().expect("text");
-    assert!(address.starts_with("file:///") && address.contains("bentpipe-lab.html#toml=name%20"), "{address}");
+    assert!(address.starts_with("file:///") && address.contains("bentpipe-lab.html#lab="), "{address}");
     assert!(lab["browser"].is_null(), "{lab}");
 }
 

@@ -9,6 +9,11 @@ use crate::units::{Duration, Rate};
 /// client's port.
 const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
 
+/// Longest timeout, and the least number of round trips that it has. Doubling up to RFC 6298's 60 s makes a connection wait
+/// about as long after an outage as the outage lasted. A timeout costs the link one segment once the client is silent.
+const MAX_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_TIMEOUT_TRIPS: u64 = 8;
+
 /// How long data to a silent client is retransmitted at least, as with timeouts that double up to 60 s: 15 retransmissions
 /// take 603 s. With a smaller maximum, as many would be over after a short outage, and a client that only receives would
 /// never learn that its connection is gone.
@@ -24,7 +29,7 @@ pub const fn kernel_pacing(rate: Rate) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UplinkSender {
     /// The sender's row and all other settings. The settings below can reduce the segment size, the receive buffer and
-    /// TIME-WAIT, and can raise the first timeout. The default number of retransmissions is raised if `rto.max` is short.
+    /// TIME-WAIT and `rto.max`, and can raise the first timeout. The default number of retransmissions is raised with it.
     pub tcp: TcpConfig,
     /// A connection's window in bytes. If the row has a fixed window, this replaces it; for other rows, it is an upper
     /// limit. `None` leaves the row as it is.
@@ -56,6 +61,7 @@ impl UplinkSender {
         // The amount that a client may send ahead: two bandwidth-delay products, in case its link is as fast as ours.
         let buffer = (2 * rate.bytes_in_floor(round_trip)).max(256 << 10);
         tcp.receive_buffer = tcp.receive_buffer.min(u32::try_from(buffer).unwrap_or(u32::MAX));
+        tcp.rto.max = tcp.rto.max.min(MAX_TIMEOUT.max(round_trip.saturating_mul(MAX_TIMEOUT_TRIPS)));
         tcp.rto.initial = tcp.rto.initial.max(round_trip.saturating_mul(2)).min(tcp.rto.max);
         if tcp.rto.max_retries == RtoConfig::RFC6298.max_retries {
             let least = PATIENCE.as_nanos().div_ceil(tcp.rto.max.as_nanos().max(1));
@@ -81,18 +87,28 @@ impl UplinkSender {
 mod tests {
     use super::*;
 
+    /// The settings for these `rto.max` and `rto.max_retries`, with this round trip in milliseconds.
+    fn settings(max_ms: u64, max_retries: u32, round_trip: u64) -> RtoConfig {
+        let mut tcp = TcpConfig::default();
+        (tcp.rto.max, tcp.rto.max_retries) = (Duration::from_millis(max_ms), max_retries);
+        let rate = Rate::from_bits_per_second(10_000_000).expect("not zero");
+        let round_trip = Duration::from_millis(round_trip);
+        UplinkSender { tcp, window: None, rate, round_trip, mtu: 1500 }.settings(false, None).rto
+    }
+
     /// However short the timeouts are, a client is given up after ten minutes. A number that was set stays.
     #[test]
     fn short_timeouts_give_nobody_up_early() {
-        let retries = |max_ms: u64, max_retries: u32| {
-            let mut tcp = TcpConfig::default();
-            (tcp.rto.max, tcp.rto.max_retries) = (Duration::from_millis(max_ms), max_retries);
-            let rate = Rate::from_bits_per_second(10_000_000).expect("not zero");
-            let sender = UplinkSender { tcp, window: None, rate, round_trip: Duration::from_millis(600), mtu: 1500 };
-            sender.settings(false, None).rto.max_retries
-        };
         let default = RtoConfig::RFC6298.max_retries;
-        assert_eq!([60_000, 7_000, 1_000].map(|max| retries(max, default)), [15, 86, 600]);
-        assert_eq!(retries(1_000, 4), 4);
+        assert_eq!([60_000, 5_000, 1_000].map(|max| settings(max, default, 600).max_retries), [120, 120, 600]);
+        assert_eq!(settings(1_000, 4, 600).max_retries, 4);
+    }
+
+    /// A timeout takes at most 5 s or eight round trips, and less if it is set.
+    #[test]
+    fn timeouts_are_short() {
+        let max = |max_ms, round_trip| settings(max_ms, 15, round_trip).max;
+        assert_eq!([40, 600, 1000].map(|round_trip| max(60_000, round_trip)), [5, 5, 8].map(Duration::from_secs));
+        assert_eq!(max(1_000, 600), Duration::from_secs(1));
     }
 }

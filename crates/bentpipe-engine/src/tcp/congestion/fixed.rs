@@ -15,7 +15,8 @@ impl Fixed {
         Fixed { segments }
     }
 
-    /// Restores the window after a recovery. NewReno's deflates it by what a partial ACK acknowledges.
+    /// Restores the window after a recovery, in which NewReno deflates it by what a partial ACK acknowledges, and after
+    /// repeated timeouts.
     fn restore(&self, window: &mut Window) {
         window.set_segments(self.segments);
     }
@@ -38,5 +39,7 @@ impl CongestionRules for Fixed {
         self.restore(window);
     }
 
-    fn on_spurious_timeout(&mut self, _: &mut Window, _: u64, _: u64) {}
+    fn on_spurious_timeout(&mut self, window: &mut Window, _: u64, _: u64) {
+        self.restore(window);
+    }
 }

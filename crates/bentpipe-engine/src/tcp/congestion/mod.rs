@@ -337,7 +337,7 @@ impl Congestion {
         self.control.holds_back()
     }
 
-    /// True if the window is constant: neither a recovery nor a timeout may change it.
+    /// True if the window is constant: neither a recovery nor a single timeout may change it.
     pub(in crate::tcp) fn is_fixed(&self) -> bool {
         matches!(self.control, Control::Fixed(_))
     }

@@ -134,7 +134,13 @@ impl Sender {
                 self.grow(cx.now, acked, delivered, rtt);
             }
             Phase::Recovery => self.on_new_ack_in_recovery(cx, ack, delivered, sample),
-            Phase::Loss => self.on_new_ack_after_timeout(cx, ack, delivered, sample),
+            Phase::Loss => {
+                if self.congestion.is_fixed() {
+                    // Repeated timeouts have reduced the window to one segment.
+                    self.congestion.on_recovered(self.seq.flight());
+                }
+                self.on_new_ack_after_timeout(cx, ack, delivered, sample);
+            }
         }
     }
 

@@ -178,6 +178,11 @@ impl Sender {
             let window = &mut self.congestion.window;
             window.set((pipe + window.mss()) as f64);
         }
+        if retries > 0 && self.is_open && self.congestion.is_fixed() && self.loss.scoreboard.rack().is_some() {
+            // The path may be down. One segment tells when it is back, and does not take the path's rate from others.
+            let window = &mut self.congestion.window;
+            window.set(window.mss() as f64);
+        }
         self.timer.forget_timed();
         self.timer.back_off(self.earliest_departure(cx.now), awaited == Awaited::FirstSyn);
         Ok(())

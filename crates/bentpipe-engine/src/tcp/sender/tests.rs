@@ -215,3 +215,41 @@ fn the_end_of_the_repair_after_a_timeout_is_the_end_of_a_recovery() {
         assert_eq!(sender.phase(), Phase::Open);
     }
 }
+
+/// A constant window is sent again at the first timeout; at the next ones, when the path may be down, one segment of it is, until an ACK
+/// shows that the path is back.
+#[test]
+fn a_constant_window_is_probed_for_by_one_segment() {
+    let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut config = TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() };
+    config.variant = crate::tcp::Variant::named("constant-rack").expect("a row");
+    (config.variant.startup, config.variant.tail_probe) = (crate::tcp::variant::Startup::FixedWindow(10), false);
+    let mut sender = Sender::new(&config);
+    let mut probe = NoProbe;
+    let mut ack = Segment::new(Flags::ACK);
+    (ack.ack, ack.window) = (1, 50_000);
+    sender.update_window(&ack);
+    sender.write(40_000);
+    let sent = |sender: &mut Sender, now| std::iter::from_fn(|| sender.next(now, 0)).map(|span| span.seq).collect();
+    let window = |first: u64| (0..10).map(|n| first + 1000 * n).collect::<Vec<u64>>();
+    let out: Vec<u64> = sent(&mut sender, at(0));
+    assert_eq!(out, window(1));
+    let mut now = at(0);
+    for timeout in 0..4 {
+        now = sender.deadline();
+        let mut cx = Context { now, who: Who(0), probe: &mut probe };
+        sender.on_time(&mut cx).expect("nothing is given up");
+        let out: Vec<u64> = sent(&mut sender, now);
+        assert_eq!(out, if timeout == 0 { window(1) } else { vec![1] }, "timeout {timeout}");
+    }
+    now += Duration::from_millis(600);
+    ack.ack = 1001;
+    let mut cx = Context { now, who: Who(0), probe: &mut probe };
+    sender.on_ack(&mut cx, &ack, false, None);
+    let out: Vec<u64> = sent(&mut sender, now);
+    assert_eq!((out, sender.cwnd()), (window(1001), 10_000));
+    // So does the end of a timeout for which nothing was lost.
+    sender.congestion.window.set(1000.0);
+    sender.congestion.on_spurious_timeout(0, 0);
+    assert_eq!(sender.cwnd(), 10_000);
+}

@@ -220,3 +220,6 @@ impl Conn {
         sockets::reset(self.socket);
     }
 }
+
+#[cfg(test)]
+mod tests;

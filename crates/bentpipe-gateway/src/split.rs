@@ -273,3 +273,6 @@ impl Shape for SplitShape {
         Ok(drained.fold(true, |all, one| all & one))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -225,3 +225,43 @@ fn small_steps_go_on() {
     assert_eq!(got.join().expect("it reads").expect("no reset"), sent.len());
     assert_eq!((world.work.stats.held, world.work.stats.reset), (51, 0));
 }
+
+/// A client that has gone before its server answers has reset its connection: the server did not fail.
+#[test]
+fn a_client_that_goes_early_is_no_failure() {
+    let mut world = World::local(8, 1 << 20);
+    let (_listener, to) = server();
+    let client = world.come(at(0), 1, to, b"");
+    socket2::SockRef::from(&client).set_linger(Some(std::time::Duration::ZERO)).expect("a setting");
+    drop(client);
+    let [client, server] = world.work.tokens(0);
+    let mut seen = BTreeMap::new();
+    let mut events = Events::with_capacity(100);
+    while !(seen.contains_key(&server) && seen.get(&client).is_some_and(Ready::is_error)) {
+        world.poll.poll(&mut events, None).expect("it polls");
+        seen.extend(events.iter().map(|event| (event.token(), event.clone())));
+    }
+    // Had the client's event come first, the attempt would have failed.
+    world.work.ready(at(0), world.poll.registry(), server, &seen[&server]).expect("no listener fails");
+    let stats = world.work.counted();
+    assert_eq!((stats.open, stats.connected, stats.reset, stats.failed), (0, 1, 1, 0));
+}
+
+/// Connections that the kernel has accepted before the relay drains are not lost, however many they are.
+#[test]
+fn a_relay_that_drains_takes_what_has_come() {
+    // Their destination is this machine, which the policy forbids.
+    let mut world = World::new(1000, 1 << 20, Policy::default());
+    let mut listeners = Listeners::new(vec![SocketAddr::new(LOOPBACK, 0)]);
+    let mut to = None;
+    let bind = |at| TcpListener::bind(at).inspect(|listener| to = listener.local_addr().ok());
+    listeners.reserve(bind).expect("a free port");
+    listeners.open(world.poll.registry()).expect("it is bound");
+    world.work.listeners = listeners;
+    let to = to.expect("it is bound");
+    let hosts: Vec<_> = (0..200).map(|_| Host::connect(to).expect("it listens")).collect();
+    assert!(world.work.drain(at(0), world.poll.registry()).expect("the listeners close"));
+    assert_eq!((world.work.counted().total, world.work.access.refused()), (200, 200));
+    assert!(hosts.into_iter().all(is_reset));
+    assert!(Host::connect(to).is_err());
+}

@@ -215,7 +215,6 @@ impl End {
     pub fn on_path_change(&mut self) {
         self.rate_control.restart(self.initial_rtt);
         self.flight.on_path_change();
-        self.probe_at = Time::ZERO;
         self.line = self.rate_control.rate().map(TransmitClock::new);
     }
 

@@ -21,7 +21,8 @@ struct Flow {
     packets: VecDeque<Waiting>,
     bytes: u64,
     codel: Option<Control>,
-    /// Number of packets taken out so far, and the position of the newest waiting acknowledgement, if they are filtered.
+    /// Number of packets taken out so far, and the position of the newest acknowledgement, if they are filtered. If it was
+    /// evicted, the position is empty or belongs to another packet, which no acknowledgement replaces.
     taken: u64,
     ack: Option<u64>,
     turn: Turn,
@@ -159,9 +160,6 @@ impl FqCodel {
         }
         let flow = self.flows.get_mut(&id)?;
         let evicted = flow.packets.pop_back()?;
-        if flow.ack.is_some_and(|place| place == flow.taken + flow.packets.len() as u64) {
-            flow.ack = None;
-        }
         self.len -= 1;
         self.resize(id, -i64::from(evicted.len));
         self.settle();
@@ -307,6 +305,16 @@ mod tests {
         assert_eq!(own.count(), 31);
         assert_eq!((queue.bytes, queue.len, queue.flows.len(), queue.hosts.len()), (0, 0, 0, 0));
         assert!(queue.by_size.is_empty());
+    }
+
+    /// Of two hosts with as much, neither takes the other's place.
+    #[test]
+    fn equal_hosts_leave_each_other_alone() {
+        for host in [1, 2] {
+            let mut queue = FqCodel::new(None, false);
+            (1..=2).for_each(|n| assert_eq!(push(&mut queue, packet(0, n, n, 1000)), Pushed::Waits));
+            assert_eq!(queue.push(packet(1, host, host, 1000), false), Pushed::Refused, "{host}");
+        }
     }
 
     /// A new flow goes ahead of backlogged ones, and CoDel drops only from the flow with the standing queue.

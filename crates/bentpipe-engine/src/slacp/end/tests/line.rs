@@ -2,8 +2,8 @@
 
 use super::world::{FEC, Fate, MS, Pair, at, bulk, config};
 use crate::machine::{Context, Machine, Step};
-use crate::slacp::config::{ChannelConfig, Probing, RateControl, SlacpConfig};
-use crate::slacp::{End, Frame, Input, Output};
+use crate::slacp::config::{ChannelConfig, Order, Probing, RateControl, Release, SlacpConfig};
+use crate::slacp::{End, Frame, Input, Output, Verdict};
 use crate::units::Time;
 
 fn give(end: &mut End, channel: u8, len: u32) {
@@ -98,4 +98,66 @@ fn each_outage_has_its_own_pauses() {
     // The peer is silent after a timeout. A pause of 5 s after the probe would last until 18.471 s.
     let probes = pair.line.iter().filter(|(time, _)| *time > at(16_300) && *time < at(18_400)).count();
     assert!((1..4).contains(&probes), "{probes}");
+}
+
+fn data(channel: u8, number: u64, seq: u64, floor: u64) -> Input {
+    Input::Frame(Frame::Data { channel, number, seq, behind: 0, floor, len: 100 })
+}
+
+/// After many losses, packets that pass wait for their group, but not those of a channel that sends nothing again.
+#[test]
+fn only_what_is_sent_again_waits_for_its_group() {
+    let channels =
+        vec![ChannelConfig { order: Order::Channel, ..ChannelConfig::reliable() }, ChannelConfig::unreliable()];
+    let mut end = End::new(&SlacpConfig { release: Release::Grouped, ..config(channels) });
+    let mut take = |ms, number, channel| {
+        end.handle(&mut Context::silent(at(ms)), data(channel, number, number / 100, 0));
+        end.poll_received(at(ms)) == Step::Do(Output::Deliver { channel, seq: number / 100 })
+    };
+    assert!(take(0, 0, 0) && take(1, 1, 1));
+    assert!(take(500, 100, 1));
+    assert!(!take(501, 101, 0));
+}
+
+/// A frame that says that its own packet will not arrive is not believed.
+#[test]
+fn a_packet_that_arrives_is_not_skipped() {
+    let mut end = End::new(&config(vec![ChannelConfig::unreliable()]));
+    assert_eq!(end.handle(&mut Context::silent(at(0)), data(0, 0, 3, 9)), Verdict::Kept);
+    let outputs: Vec<_> = std::iter::from_fn(|| end.outputs.pop_front()).collect();
+    assert_eq!(outputs, [Output::Skip { channel: 0, seqs: 0..3 }, Output::Deliver { channel: 0, seq: 3 }]);
+}
+
+/// A driver that does not poll is given no more than two windows of packets.
+#[test]
+fn a_driver_that_does_not_poll_gets_two_windows() {
+    let mut end =
+        End::new(&SlacpConfig { window: SlacpConfig::MAX_WINDOW, ..config(vec![ChannelConfig::unreliable()]) });
+    let taken = (0..200_000).take_while(|&n| {
+        let frame = data(0, n, n, n);
+        end.handle(&mut Context::silent(at(0)), frame) == Verdict::Kept
+    });
+    assert_eq!(taken.count(), 2 * 65_535 + 1);
+    assert_eq!(end.poll_received(at(0)), Step::Do(Output::Deliver { channel: 0, seq: 0 }));
+    assert_eq!(end.handle(&mut Context::silent(at(0)), data(0, 200_000, 131_071, 0)), Verdict::Kept);
+}
+
+/// A receiver that paces deliveries may hold the last packet of a flow for any time, so the next one names it.
+#[test]
+fn flows_of_a_paced_receiver_are_not_forgotten() {
+    for (release, expected) in [(super::world::paced(8_000_000), 1), (Release::AtOnce, 0)] {
+        let channel = ChannelConfig { order: Order::Flow, ..ChannelConfig::reliable() };
+        let mut pair = Pair::new(&SlacpConfig { release, ..config(vec![channel]) });
+        let packets = bulk(1);
+        let flow = packets[0].3;
+        pair.run(&packets, at(2000), |_, _, _| Fate::Arrives);
+        for _ in 0..3 {
+            pair.ends[0].trim();
+        }
+        let next = Input::Packet { channel: 0, handle: 1, len: 976, flow, host: 0, acknowledges: None };
+        pair.give(0, next);
+        pair.run(&[], at(4000), |_, _, _| Fate::Arrives);
+        let behind = pair.known.values().map(|(_, behind, _)| *behind).max();
+        assert_eq!((pair.delivered.len(), behind), (2, Some(expected)), "{release:?}");
+    }
 }

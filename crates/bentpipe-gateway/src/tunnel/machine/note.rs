@@ -107,3 +107,27 @@ impl Notes {
         self.waiting.pop_front()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each kind per minute, counted from the last that was told.
+    #[test]
+    fn notes_are_repeated_after_a_minute() {
+        let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
+        let mut notes = Notes::default();
+        for (seconds, note, is_told) in [
+            (5, Note::PeersClock, true),
+            (6, Note::OwnClock, true),
+            (64, Note::PeersClock, false),
+            (65, Note::PeersClock, true),
+            (66, Note::OwnClock, true),
+            (124, Note::PeersClock, false),
+            (125, Note::PeersClock, true),
+        ] {
+            notes.add(at(seconds), note);
+            assert_eq!(notes.next(), is_told.then_some(note), "{seconds}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use bentpipe_engine::units::Duration;
 
 use super::world::{UP, World, address, seconds};
 use crate::tunnel::machine::MAX_REPLIES;
+use crate::tunnel::packet::INIT;
 use crate::tunnel::{DATA_OVERHEAD, Tunnel, TunnelConfig};
 
 fn ms(count: u64) -> Duration {
@@ -133,4 +134,20 @@ fn a_clock_that_jumps_during_a_move_is_no_outage() {
     assert!(is_there(&world, 7));
     assert_eq!(world.events, [[UP], [UP]]);
     assert!(world.say(0, b"ping") && world.say(1, b"pong"));
+}
+
+/// This end has dropped its keys and calls the peer at an address that is not proven. These calls count like other datagrams.
+#[test]
+fn calls_to_a_forged_address_count() {
+    let mut world = World::new();
+    world.settle();
+    let copied = world.keep_back(0, &[7; 100]);
+    world.cut = [true; 2];
+    let now = world.now;
+    world.ends[1].renew(now);
+    world.bring(1, address(9), &copied);
+    let before = world.begun(1);
+    world.run(seconds(14));
+    assert_eq!(world.begun(1) - before, 3 * copied.len() / INIT);
+    assert_eq!(world.bytes_to[&address(9)], (3 * copied.len() / INIT * INIT) as u64);
 }

@@ -127,6 +127,27 @@ fn a_live_peer_proves_itself_once() {
     }
 }
 
+/// A peer that has proved that it is live, and whose answers were lost until its cookie was too old, need not prove it again.
+#[test]
+fn a_proof_of_life_outlasts_its_cookie() {
+    let mut world = World::naming([Some(address(2)), Some(address(1))]);
+    world.answers(0);
+    for _ in 0..2 {
+        let first = world.answers(1).remove(0);
+        world.bring(0, address(2), &first);
+        let answer = world.answers(0).remove(0);
+        if world.ends[0].stats().cookies == 1 && answer[0] != 2 {
+            world.bring(1, address(1), &answer);
+        }
+    }
+    assert_eq!((world.ends[0].stats().cookies, world.ends[0].is_up()), (1, false));
+    world.cut = [true; 2];
+    world.run(seconds(130));
+    world.cut = [false; 2];
+    world.run(seconds(5));
+    assert_eq!((world.ends[0].stats().cookies, world.events), (1, [vec![UP], vec![UP]]));
+}
+
 #[test]
 fn a_late_datagram_moves_nobody() {
     let mut world = World::new();

@@ -209,6 +209,10 @@ fn an_old_version_is_named() {
     let mut init = vec![7; INIT_3];
     init[0] = 1;
     mac.update(&init[..INIT_3 - 16]);
+    // Whoever does not know this end's key cannot make it log.
+    world.bring(1, address(3), &init);
+    world.run(seconds(1));
+    assert!(world.notes[1].is_empty() && world.ends[1].stats().garbage == 1);
     init[INIT_3 - 16..].copy_from_slice(&mac.finalize_fixed());
     for _ in 0..100 {
         world.bring(1, address(3), &init);

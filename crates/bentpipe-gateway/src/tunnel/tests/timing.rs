@@ -1,10 +1,11 @@
 //! When datagrams are sent to a peer that is silent, lost, or only listening.
 
+use bentpipe_engine::Step;
 use bentpipe_engine::units::Duration;
 
 use super::world::{UP, World, address, seconds};
 use crate::tunnel::packet::INIT;
-use crate::tunnel::{DATA_OVERHEAD, Event, What};
+use crate::tunnel::{DATA_OVERHEAD, Event, Todo, What};
 
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -33,6 +34,23 @@ fn a_silent_peer_is_asked() {
     assert_eq!(world.events[0], [UP]);
     world.run(ms(1000));
     assert_eq!(world.events[0], [UP, Event::Down]);
+}
+
+/// An end wakes when its peer is to be given up, whatever else it waits for.
+#[test]
+fn a_silent_peer_is_given_up_on_time() {
+    let mut world = World::new();
+    let config = crate::tunnel::TunnelConfig { dead_after: ms(15_250), ..world.config(0) };
+    world.ends[0] = crate::tunnel::Tunnel::new(config, world.now);
+    world.settle();
+    let dead_at = world.now + ms(15_250);
+    world.cut = [true; 2];
+    world.ends[1].give_up_for_test(world.now);
+    world.run(ms(15_001));
+    let mut out = [0; 1500];
+    assert_eq!(world.ends[0].poll(world.now, world.wall(0), &mut out), Step::Wait(Some(dead_at)));
+    world.now = dead_at;
+    assert_eq!(world.ends[0].poll(world.now, world.wall(0), &mut out), Step::Do(Todo::Tell(Event::Down)));
 }
 
 /// First messages to a peer that has not answered for 1.5 s, and to a lost one: every 2 s, up to an eighth more.

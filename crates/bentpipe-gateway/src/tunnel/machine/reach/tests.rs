@@ -177,6 +177,16 @@ fn both_addresses_are_probed() {
     assert!(probes(&mut reach, 250_000, 259_000).iter().all(|(_, to, _)| *to == address(4)));
 }
 
+/// The old address may be due before the new one, of which more has come in the meantime.
+#[test]
+fn the_earlier_of_two_probes_is_waited_for() {
+    let mut reach = Reach::new(Some(address(1)), None, at(0));
+    reach.heard(at(100), address(2), 1, true);
+    assert_eq!(probes(&mut reach, 100, 100).len(), 2);
+    assert_eq!(reach.old(at(100)), Some((address(1), at(600))));
+    assert_eq!((reach.new_at(), reach.probe_at(at(100))), (Some(at(1100)), Some(at(600))));
+}
+
 /// Beyond the limit there is one probe per second, and never two within half a second.
 #[test]
 fn probes_within_the_limit_come_first() {

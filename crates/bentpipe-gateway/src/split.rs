@@ -237,6 +237,8 @@ impl Shape for SplitShape {
         // While this peer sends, no other peer is served, which would leave the line idle.
         if let Some(slot) = sent {
             self.fill_one(turn, slot);
+            // The link has taken data of connections, which counts from the end of this turn.
+            self.busy.insert(slot);
             return Ok(false);
         }
         if std::mem::take(&mut self.listens_otherwise) {

@@ -110,6 +110,12 @@ impl Streams {
         Waiting { unsent: self.unsent, held: self.held(), memory }
     }
 
+    /// Memory of connections, and of the link.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> [u64; 2] {
+        [self.memory, self.link]
+    }
+
     fn held(&self) -> u64 {
         self.mux.as_ref().map_or(0, Mux::held)
     }

@@ -233,12 +233,13 @@ fn a_lost_link_takes_nothing_with_it() {
         world.step(Duration::from_millis(10));
     }
     let end = &world.ends[0];
-    let (unsent, held) = (end.waiting(), end.hub.carrier(PEER).expect("it was added").held_bytes());
-    assert!(unsent > MIN_UNSENT as u64 && held > 0 && sent > 0);
+    let held = end.hub.carrier(PEER).expect("it was added").held_bytes();
+    let [of_hosts, link] = end.shape.peers[&PEER].taken();
+    assert!(end.waiting() > MIN_UNSENT as u64 && held > 0 && sent > 0);
     // Both connections, the bytes of one, and the link.
-    let least = 2 * CONNECTION as u64 + MIN_UNSENT as u64 + unsent + held;
+    assert!(of_hosts >= 2 * CONNECTION as u64 + MIN_UNSENT as u64 + end.waiting());
     let [memory, connections] = end.in_use();
-    assert!(memory >= least, "{memory} {least} {unsent} {held}");
+    assert_eq!((link, memory), (held, of_hosts + link));
     assert_eq!(connections, 2);
     world.until(|world| world.is_up([false; 2]));
     assert_eq!(world.ends.each_ref().map(End::in_use), [[0; 2]; 2]);

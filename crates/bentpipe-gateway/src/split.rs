@@ -114,10 +114,10 @@ impl SplitShape {
         let mut accepts = Accepts::new();
         while let Some((socket, route)) = self.listeners.accept(turn.now, &mut accepts) {
             let to = route.and_then(|route| Some((route, self.common.routes.of(route.destination.ip())?)));
-            let of = to.and_then(|(route, slot)| Some((route, slot, self.of(turn.now, turn.registry, slot)?)));
+            let of = to.and_then(|(route, slot)| Some((route, self.of(turn.now, turn.registry, slot)?)));
             match of {
-                Some((route, slot, (streams, mut cx))) => {
-                    streams.take_in(&mut cx, turn.hub.is_up(slot), socket, route);
+                Some((route, (streams, mut cx))) => {
+                    streams.take_in(&mut cx, socket, route);
                 }
                 None => {
                     sockets::reset(socket);

@@ -165,13 +165,14 @@ impl Streams {
     }
 
     /// Takes a host's connection to the peer.
-    pub(super) fn take_in(&mut self, cx: &mut Cx<'_>, is_up: bool, socket: TcpStream, route: Route) {
+    pub(super) fn take_in(&mut self, cx: &mut Cx<'_>, socket: TcpStream, route: Route) {
         if cx.common.access.near(route.destination).is_err() {
             self.forbidden += 1;
             sockets::reset(socket);
             return;
         }
-        let may = is_up && self.has_room(cx.common, route);
+        // Without a link there is no multiplexer.
+        let may = self.has_room(cx.common, route);
         let Some(stream) = self.mux.as_mut().filter(|_| may).and_then(|mux| mux.open(route)) else {
             sockets::reset(socket);
             self.stats.refused += 1;

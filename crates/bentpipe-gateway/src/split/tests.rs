@@ -61,6 +61,12 @@ fn is_reset(host: &mut Host) -> bool {
 }
 
 impl End {
+    /// Number of connections that events could name.
+    fn named(&self) -> usize {
+        let tokens = (0..1000).map(|n| Token(crate::run::FIRST_TOKEN + n));
+        tokens.filter(|token| self.shape.common.tokens.of(*token).is_some()).count()
+    }
+
     fn waiting(&self) -> u64 {
         self.shape.peers[&PEER].waiting(BUDGET).unsent
     }
@@ -74,6 +80,10 @@ impl End {
 impl World {
     /// Two boxes whose link is up.
     fn new() -> World {
+        World::with_streams(10_000)
+    }
+
+    fn with_streams(max_streams: u32) -> World {
         let now = Time::ZERO + Duration::from_secs(1000);
         let here = Destination { prefix: Some(Prefix::host(IpAddr::from([127, 0, 0, 1]))), ports: 0..=u16::MAX };
         let config = SplitConfig {
@@ -81,7 +91,7 @@ impl World {
             client_address: sockets::ClientAddress::Replace,
             fallback: Fallback::Refuse,
             window: 1 << 20,
-            max_streams: 10_000,
+            max_streams,
             budget: BUDGET,
             policy: Policy { allow: vec![here], ..Policy::default() },
         };
@@ -187,10 +197,9 @@ impl World {
         let (socket, _) = listener.accept().expect("it has connected");
         socket.set_nonblocking(true).expect("a setting");
         let route = Route { source: ([10, 0, 0, 1], 4000).into(), destination };
-        let End { poll, hub, shape } = &mut self.ends[0];
-        let is_up = hub.is_up(PEER);
+        let End { poll, shape, .. } = &mut self.ends[0];
         let (streams, mut cx) = shape.of(self.now, poll.registry(), PEER).expect("it has joined");
-        streams.take_in(&mut cx, is_up, TcpStream::from_std(socket), route);
+        streams.take_in(&mut cx, TcpStream::from_std(socket), route);
         host
     }
 
@@ -244,6 +253,7 @@ fn a_lost_link_takes_nothing_with_it() {
     world.until(|world| world.is_up([false; 2]));
     assert_eq!(world.ends.each_ref().map(End::in_use), [[0; 2]; 2]);
     assert_eq!(world.ends.each_ref().map(End::waiting), [0; 2]);
+    assert_eq!(world.ends.each_ref().map(End::named), [0; 2]);
     assert_eq!(world.stats().map(|stats| (stats.lost_with_link, stats.open)), [(2, 0); 2]);
     pair.0.set_nonblocking(false).expect("a setting");
     assert!(is_reset(&mut pair.0) && is_reset(&mut trying));
@@ -291,7 +301,7 @@ fn a_peer_leaves_its_part_to_others() {
     end.shape.leave(Slot(1));
     assert_eq!(limits(end), all);
     end.shape.leave(PEER);
-    assert_eq!(end.in_use(), [0; 2]);
+    assert_eq!((end.in_use(), end.named()), ([0; 2], 0));
     assert!(is_reset(&mut client));
     // The other box still has its connection until it loses the link.
     server.write_all(&[7]).expect("it is open");
@@ -319,8 +329,63 @@ fn limits_of_either_box_hold() {
         assert_eq!(more, if far { [(0, 0), (0, 1)] } else { [(1, 0), (0, 0)] });
         let common = &mut world.ends[usize::from(far)].shape.common;
         (if memory { &mut common.memory } else { &mut common.descriptors }).set_total(all);
+        assert_eq!(world.ends.each_ref().map(End::named), [1; 2]);
     }
     send(&mut world, &mut pair, 1000);
+}
+
+/// Each direction ends by itself, and none by a reset. What ended connections took is free again.
+#[test]
+fn ends_of_streams_are_passed_on() {
+    let mut world = World::new();
+    let (mut client, mut server) = connected(&mut world);
+    client.write_all(&[7; 100]).expect("there is room");
+    client.shutdown(std::net::Shutdown::Write).expect("it is open");
+    world.wait(1);
+    let mut got = Vec::new();
+    server.read_to_end(&mut got).expect("no reset");
+    server.write_all(&[8; 200]).expect("it is open");
+    drop(server);
+    world.until(|world| world.stats().iter().all(|stats| stats.open == 0));
+    client.read_to_end(&mut got).expect("no reset");
+    assert_eq!(got, [[7; 100].to_vec(), [8; 200].to_vec()].concat());
+    world.wait(2);
+    for end in &world.ends {
+        assert_eq!((end.waiting(), end.shape.peers[&PEER].taken()[0], end.in_use()[1], end.named()), (0, 0, 0, 0));
+    }
+    assert_eq!(world.stats().map(|stats| stats.mux.closed), [1; 2]);
+}
+
+/// A box connects neither to what lies behind its peers nor for clients that are not behind the peer.
+#[test]
+fn a_peer_reaches_only_what_it_may() {
+    let mut world = World::new();
+    let (listener, at) = server();
+    listener.set_nonblocking(true).expect("a setting");
+    let here = vec![Prefix::host(at.ip())];
+    for (count, (of_other, address)) in
+        (1..).zip([(here, sockets::ClientAddress::Replace), (Vec::new(), sockets::ClientAddress::Keep)])
+    {
+        let far = &mut world.ends[1].shape;
+        far.join(Slot(1), Reach::of(of_other, Default::default()));
+        far.join(PEER, Reach::of(vec![Prefix::host(IpAddr::from([10, 0, 0, 2]))], Default::default()));
+        far.common.config.client_address = address;
+        let mut client = world.come(at);
+        world.until(|world| world.stats()[0].mux.reset_by_peer == count);
+        assert!(is_reset(&mut client) && listener.accept().is_err());
+        assert_eq!(world.ends[1].shape.peers[&PEER].forbidden(), count);
+    }
+}
+
+/// A client with too many attempts loses its oldest.
+#[test]
+fn attempts_are_limited() {
+    let mut world = World::with_streams(64);
+    let (_listener, _waiting, nowhere) = silent();
+    let mut hosts: Vec<_> = (0..17).map(|_| world.come(nowhere)).collect();
+    world.until(|world| world.stats()[1].failed == 1 && world.stats()[0].open == 16);
+    assert_eq!(world.stats()[1].open, 16);
+    assert_eq!(hosts.iter_mut().position(is_reset), Some(0));
 }
 
 /// A box that drains finishes open connections and opens no others, on the next link either.

@@ -143,7 +143,10 @@ fn a_proof_of_life_outlasts_its_cookie() {
     assert_eq!((world.ends[0].stats().cookies, world.ends[0].is_up()), (1, false));
     world.cut = [true; 2];
     world.run(seconds(130));
-    world.cut = [false; 2];
+    world.cut[1] = false;
+    world.run(seconds(5));
+    assert_eq!(world.ends[0].stats().cookies, 1);
+    world.cut[0] = false;
     world.run(seconds(5));
     assert_eq!((world.ends[0].stats().cookies, world.events), (1, [vec![UP], vec![UP]]));
 }

@@ -36,10 +36,19 @@ fn owner(kind: Kind, port: u16) -> Option<String> {
     let is_number =
         |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
     let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
-    processes.filter(|process| is_number(process)).filter(|process| has_one_of(process, &inodes)).find_map(|process| {
-        let name = fs::read_to_string(process.join("comm")).ok()?;
-        Some(format!("`{}` (process {})", name.trim(), process.file_name()?.to_string_lossy()))
-    })
+    let owners = processes.filter(|process| is_number(process)).filter(|process| has_one_of(process, &inodes));
+    // A child that has been forked and runs no program yet has its parent's descriptors, and may have a lower number.
+    let oldest = owners.min_by_key(|process| {
+        fs::read_to_string(process.join("stat")).ok().and_then(|stat| started(&stat)).unwrap_or(u64::MAX)
+    })?;
+    let name = fs::read_to_string(oldest.join("comm")).ok()?;
+    Some(format!("`{}` (process {})", name.trim(), oldest.file_name()?.to_string_lossy()))
+}
+
+/// When a process started, in ticks since boot: field 22 of `/proc/PID/stat` (proc_pid_stat(5)). Field 2, the name in
+/// parentheses, may contain anything.
+fn started(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// The inodes of the unconnected sockets bound to a port, which conflict with a new binding.
@@ -66,6 +75,16 @@ fn has_one_of(process: &Path, inodes: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_start_of_a_process_is_read_behind_its_name() {
+        let fields = (3..=52).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+        assert_eq!(started(&format!("4050 (a) b (c 1) {fields}\n")), Some(22));
+        assert_eq!(started("4050 (a) S 1"), None);
+        let own = fs::read_to_string("/proc/self/stat").expect("it is there");
+        let first = fs::read_to_string("/proc/1/stat").expect("it is there");
+        assert!(started(&first) < started(&own) && started(&first).is_some());
+    }
 
     /// This process has the port, and finds its own name.
     #[test]

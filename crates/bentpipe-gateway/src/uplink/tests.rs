@@ -213,7 +213,9 @@ fn too_many_are_refused_and_the_old_ones_live() {
     let mut other = Client::new();
     let mut syn = other.packet(Time::ZERO).expect("a SYN");
     // From the port below, with the checksum adjusted.
-    (syn[21], syn[37]) = (syn[21] - 1, syn[37].wrapping_add(1));
+    syn[21] -= 1;
+    let (sum, carries) = u16::from_be_bytes([syn[36], syn[37]]).overflowing_add(1);
+    syn[36..38].copy_from_slice(&(sum + u16::from(carries)).to_be_bytes());
     assert_eq!(world.hear(&syn), Heard::Taken);
     assert_eq!(flags(&world.sent.last().expect("an answer").1), Flags::RST | Flags::ACK);
     assert_eq!(world.machine.stats().refused, 1);

@@ -116,6 +116,13 @@ impl Streams {
         [self.memory, self.link]
     }
 
+    /// True if nothing counts as taken by connections.
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        let has_shares = format!("{:?}", self.shares) != format!("{:?}", Shares::default());
+        self.conns.is_empty() && self.unsent == 0 && self.memory == 0 && !has_shares
+    }
+
     fn held(&self) -> u64 {
         self.mux.as_ref().map_or(0, Mux::held)
     }

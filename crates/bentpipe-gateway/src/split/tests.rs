@@ -1,212 +1,15 @@
-//! Two boxes with hosts on this machine. Their tunnel and its time are simulated.
+//! What becomes of connections between two boxes.
+
+mod world;
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream as Host};
+use std::net::{IpAddr, TcpStream as Host};
 
-use bentpipe_engine::Step;
 use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, ROOM};
-use bentpipe_engine::mux::Route;
-use bentpipe_engine::units::Rate;
-use mio::net::TcpStream;
-use mio::{Events, Poll};
-use socket2::{Domain, Socket, Type};
 
 use super::*;
-use crate::carrier::Carried;
-use crate::hub::TerminalConfig;
-use crate::policy::{Destination, Policy, Prefix};
-use crate::tunnel::{PrivateKey, TunnelConfig};
-use crate::{Satellite, for_streams};
-
-const PEER: Slot = Slot(0);
-const BUDGET: u64 = 64 << 20;
-
-struct End {
-    poll: Poll,
-    hub: Hub,
-    shape: SplitShape,
-}
-
-struct World {
-    ends: [End; 2],
-    now: Time,
-    flight: Vec<(usize, Vec<u8>)>,
-    /// Datagrams are lost.
-    is_cut: bool,
-}
-
-fn address(end: usize) -> SocketAddr {
-    ([192, 0, 2, end as u8], 4500).into()
-}
-
-fn server() -> (std::net::TcpListener, SocketAddr) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let at = listener.local_addr().expect("it is bound");
-    (listener, at)
-}
-
-/// A server whose backlog is full, so that it does not answer.
-fn silent() -> (Socket, Vec<Socket>, SocketAddr) {
-    let socket = || Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None).expect("descriptors");
-    let listener = socket();
-    listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
-    listener.listen(0).expect("it is bound");
-    let at = listener.local_addr().expect("it is bound");
-    let waiting = (0..3).map(|_| socket()).inspect(|socket| drop(socket.connect(&at))).collect();
-    (listener, waiting, at.as_socket().expect("of IP"))
-}
-
-fn is_reset(host: &mut Host) -> bool {
-    matches!(host.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::ConnectionReset)
-}
-
-impl End {
-    /// Number of connections that events could name.
-    fn named(&self) -> usize {
-        let tokens = (0..1000).map(|n| Token(crate::run::FIRST_TOKEN + n));
-        tokens.filter(|token| self.shape.common.tokens.of(*token).is_some()).count()
-    }
-
-    fn waiting(&self) -> u64 {
-        self.shape.peers[&PEER].waiting(BUDGET).unsent
-    }
-
-    /// Number of descriptors or connections' memory that peers have taken.
-    fn in_use(&self) -> [u64; 2] {
-        [&self.shape.common.memory, &self.shape.common.descriptors].map(crate::pool::Pool::in_use)
-    }
-}
-
-impl World {
-    /// Two boxes whose link is up.
-    fn new() -> World {
-        World::with_streams(10_000)
-    }
-
-    fn with_streams(max_streams: u32) -> World {
-        let now = Time::ZERO + Duration::from_secs(1000);
-        let here = Destination { prefix: Some(Prefix::host(IpAddr::from([127, 0, 0, 1]))), ports: 0..=u16::MAX };
-        let config = SplitConfig {
-            listen: Vec::new(),
-            client_address: sockets::ClientAddress::Replace,
-            fallback: Fallback::Refuse,
-            window: 1 << 20,
-            max_streams,
-            budget: BUDGET,
-            policy: Policy { allow: vec![here], ..Policy::default() },
-        };
-        let satellite = Satellite {
-            rate: Rate::from_bits_per_second(10_000_000).expect("not zero"),
-            round_trip: Duration::from_millis(20),
-            path_mtu: 1500,
-            over_ipv6: false,
-            reordering: 3,
-            shared: false,
-        };
-        let keys = [PrivateKey::generate(), PrivateKey::generate()];
-        let ends = [0, 1].map(|n| {
-            let tunnel = TunnelConfig::new(keys[n].clone(), keys[1 - n].public(), Some(address(1 - n)));
-            let mut end = End {
-                poll: Poll::new().expect("the system has epoll"),
-                hub: Hub::new(None),
-                shape: SplitShape::new(config.clone()),
-            };
-            let terminal = TerminalConfig { tunnel, link: for_streams(&satellite), weight: 1 };
-            assert_eq!(end.hub.add(now, terminal), Ok(PEER));
-            end.shape.start(&mut Turn { now, hub: &mut end.hub, registry: end.poll.registry() }).expect("descriptors");
-            end.shape.join(PEER, Reach::default());
-            end
-        });
-        let mut world = World { ends, now, flight: Vec::new(), is_cut: false };
-        world.until(|world| world.is_up([true; 2]));
-        world
-    }
-
-    fn is_up(&self, is_up: [bool; 2]) -> bool {
-        [0, 1].map(|n| self.ends[n].hub.is_up(PEER)) == is_up
-    }
-
-    /// Lets both boxes work until `check` is true.
-    fn until(&mut self, check: impl Fn(&World) -> bool) {
-        for _ in 0..10_000 {
-            if check(self) {
-                return;
-            }
-            self.step(Duration::from_millis(10));
-        }
-        panic!("{:?}", self.stats());
-    }
-
-    /// Lets both boxes work for this long.
-    fn wait(&mut self, seconds: u64) {
-        (0..10 * seconds).for_each(|_| self.step(Duration::from_millis(100)));
-    }
-
-    fn step(&mut self, time: Duration) {
-        self.now += time;
-        for (to, mut datagram) in std::mem::take(&mut self.flight) {
-            self.ends[to].hub.receive(self.now, address(1 - to), &mut datagram, &mut ());
-        }
-        for n in [0, 1] {
-            self.turn(n).expect("no socket of all connections fails");
-        }
-    }
-
-    fn turn(&mut self, n: usize) -> io::Result<()> {
-        let End { poll, hub, shape } = &mut self.ends[n];
-        let mut events = Events::with_capacity(100);
-        poll.poll(&mut events, Some(std::time::Duration::from_millis(1)))?;
-        let mut turn = Turn { now: self.now, hub, registry: poll.registry() };
-        for event in &events {
-            shape.ready(&mut turn, event.token(), event)?;
-        }
-        while let Some((slot, event)) = turn.hub.take_event() {
-            shape.on_event(&mut turn, slot, event)?;
-        }
-        shape.fill(&mut turn, None)?;
-        let mut out = vec![0; 1 << 16];
-        loop {
-            match turn.hub.poll(self.now, 1, &mut out, &mut ()) {
-                Step::Do((slot, Carried::Send(sealed))) => {
-                    if !self.is_cut {
-                        self.flight.push((1 - n, out[..sealed.len].to_vec()));
-                    }
-                    shape.fill(&mut turn, Some(slot))?;
-                }
-                Step::Do((slot, Carried::Packet(at))) => shape.on_packet(&mut turn, slot, &out[at])?,
-                Step::Do((slot, Carried::Event(event))) => shape.on_event(&mut turn, slot, event)?,
-                Step::Do((slot, Carried::PathMtu(_))) => shape.on_path_mtu(&mut turn, slot)?,
-                Step::Do((_, Carried::Log(_))) => {}
-                Step::Wait(_) => {
-                    turn.hub.take_touched();
-                    shape.fill(&mut turn, None)?;
-                    turn.hub.forget_served();
-                    if !turn.hub.take_touched() {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-    }
-
-    /// A client of the first box connects to a server.
-    fn come(&mut self, destination: SocketAddr) -> Host {
-        let (listener, at) = server();
-        let host = Host::connect(at).expect("it listens");
-        host.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("not zero");
-        let (socket, _) = listener.accept().expect("it has connected");
-        socket.set_nonblocking(true).expect("a setting");
-        let route = Route { source: ([10, 0, 0, 1], 4000).into(), destination };
-        let End { poll, shape, .. } = &mut self.ends[0];
-        let (streams, mut cx) = shape.of(self.now, poll.registry(), PEER).expect("it has joined");
-        streams.take_in(&mut cx, TcpStream::from_std(socket), route);
-        host
-    }
-
-    fn stats(&self) -> [SplitStats; 2] {
-        [0, 1].map(|n| self.ends[n].shape.stats())
-    }
-}
+use crate::policy::Prefix;
+use world::{End, PEER, World, is_reset, server, silent};
 
 /// A connection of the first box, and its end at the server.
 fn connected(world: &mut World) -> (Host, Host) {
@@ -254,7 +57,7 @@ fn a_lost_link_takes_nothing_with_it() {
     assert_eq!(connections, 2);
     world.until(|world| world.is_up([false; 2]));
     assert_eq!(world.ends.each_ref().map(End::in_use), [[0; 2]; 2]);
-    assert_eq!(world.ends.each_ref().map(End::waiting), [0; 2]);
+    assert!(world.ends.iter().all(|end| end.shape.peers[&PEER].is_idle()));
     assert_eq!(world.ends.each_ref().map(End::named), [0; 2]);
     assert_eq!(world.stats().map(|stats| (stats.lost_with_link, stats.open)), [(2, 0); 2]);
     pair.0.set_nonblocking(false).expect("a setting");
@@ -354,9 +157,46 @@ fn ends_of_streams_are_passed_on() {
     assert_eq!(got, [[7; 100].to_vec(), vec![8; 300_000]].concat());
     world.wait(2);
     for end in &world.ends {
-        assert_eq!((end.waiting(), end.shape.peers[&PEER].taken()[0], end.in_use()[1], end.named()), (0, 0, 0, 0));
+        assert!(end.shape.peers[&PEER].is_idle());
+        assert_eq!((end.in_use()[1], end.named()), (0, 0));
     }
     assert_eq!(world.stats().map(|stats| stats.mux.closed), [1; 2]);
+}
+
+/// The data of a client that resets its connection waits for nobody.
+#[test]
+fn a_client_that_resets_takes_its_data_along() {
+    let mut world = World::new();
+    let (mut client, _server) = connected(&mut world);
+    client.write_all(&[7; 100_000]).expect("there is room");
+    world.until(|world| world.ends[0].waiting() > 0);
+    socket2::SockRef::from(&client).set_linger(Some(std::time::Duration::ZERO)).expect("a setting");
+    drop(client);
+    world.until(|world| world.stats()[0].open == 0);
+    assert!(world.ends[0].shape.peers[&PEER].is_idle());
+}
+
+/// The last bytes of a box that drains may be lost, so it waits for their acknowledgement, but not for ever.
+#[test]
+fn a_drained_box_waits_for_its_last_bytes() {
+    let mut world = World::new();
+    let drain = |world: &mut World| {
+        let End { poll, hub, shape } = &mut world.ends[0];
+        shape.drain(&mut Turn { now: world.now, hub, registry: poll.registry() }).expect("no listeners")
+    };
+    let (client, _server) = connected(&mut world);
+    world.is_cut = true;
+    assert!(!drain(&mut world));
+    socket2::SockRef::from(&client).set_linger(Some(std::time::Duration::ZERO)).expect("a setting");
+    drop(client);
+    world.until(|world| world.stats()[0].open == 0);
+    world.wait(1);
+    assert!(!drain(&mut world));
+    world.wait(1);
+    assert!(!drain(&mut world));
+    world.wait(4);
+    assert!(world.ends[0].hub.carrier(PEER).is_some_and(|carrier| carrier.unconfirmed() > 0));
+    assert!(drain(&mut world));
 }
 
 /// A box connects neither to what lies behind its peers nor for clients that are not behind the peer.

@@ -58,6 +58,8 @@ mod shortfall;
 mod sockets;
 mod split;
 mod state;
+#[cfg(test)]
+mod test_hosts;
 mod timer;
 mod trouble;
 pub mod tunnel;

@@ -9,7 +9,7 @@ use crate::units::{Duration, Rate};
 /// client's port.
 const MIN_TIME_WAIT: Duration = Duration::from_secs(5);
 
-/// Longest timeout, and the least number of round trips that it has. Doubling up to RFC 6298's 60 s makes a connection wait
+/// The longest timeout: this, or this number of round trips if they take longer. Doubling up to RFC 6298's 60 s makes a connection wait
 /// about as long after an outage as the outage lasted. A timeout costs the link one segment once the client is silent.
 const MAX_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_TIMEOUT_TRIPS: u64 = 8;

@@ -9,7 +9,8 @@ use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, ROOM};
 
 use super::*;
 use crate::policy::Prefix;
-use world::{End, PEER, World, is_reset, server, silent};
+use crate::test_hosts::{is_reset, server, silent};
+use world::{End, PEER, World};
 
 /// A connection of the first box, and its end at the server.
 fn connected(world: &mut World) -> (Host, Host) {

@@ -5,10 +5,10 @@ use std::net::{IpAddr, TcpStream as Host};
 
 use bentpipe_engine::units::{Duration, Rate};
 use mio::{Events, Poll};
-use socket2::{Domain, Socket, Type};
 
 use super::*;
 use crate::policy::{Destination, Prefix};
+use crate::test_hosts::{is_reset, server, silent};
 
 const LOOPBACK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
@@ -89,27 +89,6 @@ impl World {
     fn turn(&mut self, now: Time) -> (bool, Option<Time>) {
         self.work.turn(now, self.poll.registry()).expect("no listener fails")
     }
-}
-
-fn server() -> (std::net::TcpListener, SocketAddr) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let at = listener.local_addr().expect("it is bound");
-    (listener, at)
-}
-
-/// A server whose backlog is full, so that it does not answer.
-fn silent() -> (Socket, Vec<Socket>, SocketAddr) {
-    let socket = || Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None).expect("descriptors");
-    let listener = socket();
-    listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
-    listener.listen(0).expect("it is bound");
-    let at = listener.local_addr().expect("it is bound");
-    let waiting = (0..3).map(|_| socket()).inspect(|socket| drop(socket.connect(&at))).collect();
-    (listener, waiting, at.as_socket().expect("of IP"))
-}
-
-fn is_reset(mut host: Host) -> bool {
-    matches!(host.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::ConnectionReset)
 }
 
 /// A client may have seven times as many pairs as are free, and a pair that has ended is free again.

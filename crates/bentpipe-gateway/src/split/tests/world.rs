@@ -1,6 +1,5 @@
 //! Two boxes with hosts on this machine. Their tunnel and its time are simulated.
 
-use std::io::Read;
 use std::net::{IpAddr, SocketAddr, TcpStream as Host};
 
 use bentpipe_engine::Step;
@@ -8,12 +7,12 @@ use bentpipe_engine::mux::Route;
 use bentpipe_engine::units::Rate;
 use mio::net::TcpStream;
 use mio::{Events, Poll};
-use socket2::{Domain, Socket, Type};
 
 use super::super::*;
 use crate::carrier::Carried;
 use crate::hub::TerminalConfig;
 use crate::policy::{Destination, Policy, Prefix};
+use crate::test_hosts::server;
 use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::{Satellite, for_streams};
 
@@ -36,27 +35,6 @@ pub(super) struct World {
 
 pub(super) fn address(end: usize) -> SocketAddr {
     ([192, 0, 2, end as u8], 4500).into()
-}
-
-pub(super) fn server() -> (std::net::TcpListener, SocketAddr) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let at = listener.local_addr().expect("it is bound");
-    (listener, at)
-}
-
-/// A server whose backlog is full, so that it does not answer.
-pub(super) fn silent() -> (Socket, Vec<Socket>, SocketAddr) {
-    let socket = || Socket::new(Domain::IPV4, Type::STREAM.nonblocking(), None).expect("descriptors");
-    let listener = socket();
-    listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
-    listener.listen(0).expect("it is bound");
-    let at = listener.local_addr().expect("it is bound");
-    let waiting = (0..3).map(|_| socket()).inspect(|socket| drop(socket.connect(&at))).collect();
-    (listener, waiting, at.as_socket().expect("of IP"))
-}
-
-pub(super) fn is_reset(host: &mut Host) -> bool {
-    matches!(host.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::ConnectionReset)
 }
 
 impl End {

@@ -1,15 +1,9 @@
 //! Wrong addresses: copies, recordings, floods, and a peer that moves all the time.
 
-use bentpipe_engine::units::Duration;
-
-use super::world::{UP, World, address, seconds};
+use super::world::{UP, World, address, ms, seconds};
 use crate::tunnel::machine::MAX_REPLIES;
 use crate::tunnel::packet::INIT;
 use crate::tunnel::{DATA_OVERHEAD, Tunnel, TunnelConfig};
-
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 fn is_there(world: &World, n: u8) -> bool {
     world.ends[1].endpoint() == Some(address(n)) && world.ends[1].is_proven()

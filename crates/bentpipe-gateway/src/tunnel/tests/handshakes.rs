@@ -1,14 +1,8 @@
 //! Answers to handshakes that are late, forged or repeated, and links that restart at both ends or at neither.
 
-use bentpipe_engine::units::Duration;
-
-use super::world::{UP, World, address, seconds};
+use super::world::{UP, World, address, ms, seconds};
 use crate::tunnel::Note;
 use crate::tunnel::packet::INIT;
-
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 /// This end starts over while the answer to a first message that continues the link is on its way.
 #[test]
@@ -17,9 +11,7 @@ fn an_answer_does_not_continue_a_link_that_starts_over() {
     world.settle();
     let now = world.now;
     world.ends[0].renew(now);
-    let first = world.answers(0).remove(0);
-    world.bring(1, address(1), &first);
-    let answer = world.answers(1).remove(0);
+    let answer = world.called(0);
     world.ends[0].start_over(now);
     world.bring(0, address(2), &answer);
     assert_eq!(world.ends[0].stats().handshakes, 1);
@@ -35,9 +27,7 @@ fn a_lost_confirmation_leaves_no_half_link() {
     world.settle();
     let now = world.now;
     world.ends[0].start_over(now);
-    let first = world.answers(0).remove(0);
-    world.bring(1, address(1), &first);
-    let answer = world.answers(1).remove(0);
+    let answer = world.called(0);
     world.bring(0, address(2), &answer);
     assert_eq!(world.events[0], [UP, UP]);
     let lost = world.answers(0);
@@ -85,9 +75,7 @@ fn a_forged_answer_is_not_read() {
 #[test]
 fn an_answer_says_where_the_peer_is() {
     let mut world = World::new();
-    let first = world.answers(0).remove(0);
-    world.bring(1, address(1), &first);
-    let answer = world.answers(1).remove(0);
+    let answer = world.called(0);
     world.bring(0, address(7), &answer);
     assert_eq!((world.ends[0].endpoint(), world.ends[0].is_proven()), (Some(address(7)), false));
 }

@@ -2,13 +2,9 @@
 
 use bentpipe_engine::units::Duration;
 
-use super::world::{UP, World, address, seconds};
+use super::world::{UP, World, address, ms, seconds};
 use crate::tunnel::packet::INIT;
 use crate::tunnel::{TunnelStats, What};
-
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 /// Keys expire at an age of 240 s, even if the driver has not polled.
 #[test]
@@ -34,9 +30,7 @@ fn old_keys_neither_seal_nor_open() {
 fn old_keys_are_not_confirmed() {
     for is_polled in [false, true] {
         let mut world = World::new();
-        let first = world.answers(0).remove(0);
-        world.bring(1, address(1), &first);
-        let answer = world.answers(1).remove(0);
+        let answer = world.called(0);
         world.bring(0, address(2), &answer);
         let confirmation = world.answers(0).remove(0);
         world.now += seconds(240);
@@ -222,9 +216,7 @@ fn a_copy_drops_unfinished_handshakes() {
     world.settle();
     let now = world.now;
     world.ends[0].renew(now);
-    let first = world.answers(0).remove(0);
-    world.bring(1, address(1), &first);
-    let answer = world.answers(1).remove(0);
+    let answer = world.called(0);
     world.ends[0].renew(now);
     world.bring(0, address(2), &answer);
     assert_eq!((world.ends[0].stats().handshakes, world.ends[0].stats().refused), (1, 1));

@@ -1,13 +1,7 @@
 //! A peer that is given up: what is forgotten, and where it is called.
 
-use bentpipe_engine::units::Duration;
-
-use super::world::{UP, World, address, seconds};
+use super::world::{UP, World, address, ms, seconds};
 use crate::tunnel::packet::INIT;
-
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 fn give_up(world: &mut World, end: usize) {
     let now = world.now;
@@ -37,9 +31,7 @@ fn a_late_confirmation_continues_nothing() {
     world.settle();
     let now = world.now;
     world.ends[0].renew(now);
-    let first = world.answers(0).remove(0);
-    world.bring(1, address(1), &first);
-    let answer = world.answers(1).remove(0);
+    let answer = world.called(0);
     world.bring(0, address(2), &answer);
     let confirmation = world.answers(0).remove(0);
     give_up(&mut world, 1);

@@ -1,13 +1,7 @@
 //! The peer moves, or claims to.
 
-use bentpipe_engine::units::Duration;
-
-use super::world::{UP, World, address, seconds};
+use super::world::{UP, World, address, ms, seconds};
 use crate::tunnel::packet::INIT;
-
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 /// Two distant ends, the first of which has moved.
 fn moved() -> World {

@@ -3,13 +3,9 @@
 use bentpipe_engine::Step;
 use bentpipe_engine::units::Duration;
 
-use super::world::{UP, World, address, seconds};
+use super::world::{UP, World, address, ms, seconds};
 use crate::tunnel::packet::INIT;
 use crate::tunnel::{DATA_OVERHEAD, Event, Todo, What};
-
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
 
 /// Times, in milliseconds from now on, at which an end sends datagrams that begin with this byte.
 fn times(world: &mut World, end: usize, kind: u8, span: Duration) -> Vec<u64> {

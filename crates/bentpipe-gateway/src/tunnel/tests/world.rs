@@ -21,6 +21,10 @@ pub(super) fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
+pub(super) fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
 /// The first end has the other's address, unless a test says otherwise. They are at addresses 1 and 2.
 pub(super) struct World {
     pub(super) keys: [PrivateKey; 2],
@@ -198,6 +202,13 @@ impl World {
             }
         }
         all
+    }
+
+    /// Brings the first message that an end sends now to the other one. Returns the answer, which is on its way.
+    pub(super) fn called(&mut self, end: usize) -> Vec<u8> {
+        let first = self.answers(end).remove(0);
+        self.bring(1 - end, self.at[end], &first);
+        self.answers(1 - end).remove(0)
     }
 }
 

@@ -177,7 +177,7 @@ fn both_addresses_are_probed() {
     assert!(probes(&mut reach, 250_000, 259_000).iter().all(|(_, to, _)| *to == address(4)));
 }
 
-/// The old address may be due before the new one, of which more has come in the meantime.
+/// The old address may be due before the new one, whose single byte pays for no probe. With 100 bytes both are due at 600 ms.
 #[test]
 fn the_earlier_of_two_probes_is_waited_for() {
     let mut reach = Reach::new(Some(address(1)), None, at(0));

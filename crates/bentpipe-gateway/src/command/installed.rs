@@ -3,7 +3,8 @@
 //! A thread of their own looks after them: `nft` waits while another program changes rules, which may take seconds, and
 //! connections must not wait with it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::log::note;
@@ -24,50 +25,54 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Minimum time between two log lines about removed rules.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The rules of a running gateway; `None` if the command must leave the kernel's rules alone, or at the end.
+/// The rules of a running gateway; `None` if the command must leave the kernel's rules alone.
 #[derive(Debug)]
-pub(super) struct Installed(Arc<Mutex<Option<Keeper>>>);
+pub(super) struct Installed(Option<(Sender<Rules>, JoinHandle<Keeper>)>);
 
 impl Installed {
     /// Installs the rules, and reinstalls them from then on if another program removes them.
     pub(super) fn new(no_rules: bool, file: &GatewayFile) -> Result<Installed, Failure> {
-        let keeper = (!no_rules).then(|| Keeper::new(file)).transpose()?;
-        let installed = Installed(Arc::new(Mutex::new(keeper)));
-        let kept = Installed(installed.0.clone());
-        let look = move || {
+        if no_rules {
+            return Ok(Installed(None));
+        }
+        let (wishes, wanted) = mpsc::channel();
+        let (rules, instance) = (plan::rules(file), plan::instance(file));
+        rules.install(&instance).map_err(Failure::broken)?;
+        let mut keeper = Keeper::new(rules.clone(), instance.clone());
+        let keep = move || {
             loop {
-                // The lock is free while the thread sleeps.
-                match &mut *kept.keeper() {
-                    Some(keeper) => keeper.look(),
-                    None => return,
+                match wanted.recv_timeout(LOOK) {
+                    Ok(rules) => keeper.change(rules),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return keeper,
                 }
-                std::thread::sleep(LOOK);
+                keeper.look();
             }
         };
-        let thread = std::thread::Builder::new().name("rules".into());
-        if let Err(error) = thread.spawn(look) {
-            installed.end(true)?;
-            return Err(Failure::broken(error));
+        match thread::Builder::new().name("rules".into()).spawn(keep) {
+            Ok(thread) => Ok(Installed(Some((wishes, thread)))),
+            Err(error) => {
+                rules.remove(&instance).map_err(Failure::broken)?;
+                Err(Failure::broken(error))
+            }
         }
-        Ok(installed)
-    }
-
-    fn keeper(&self) -> MutexGuard<'_, Option<Keeper>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Applies the settings of the rules that may change while the gateway runs: whether new connections are refused,
-    /// and which destinations are behind peers.
+    /// and which destinations are behind peers. Does not wait until this is done.
     pub(super) fn reload(&self, read: &GatewayFile) {
-        if let Some(keeper) = &mut *self.keeper() {
-            keeper.reload(read);
+        if let Some((wishes, _)) = &self.0 {
+            // Fails only if the thread has panicked.
+            let _ = wishes.send(plan::rules(read));
         }
     }
 
     /// Removes all rules after an orderly end. After a failure, keeps the rules that the settings require.
     pub(super) fn end(self, is_orderly: bool) -> Result<(), Failure> {
-        let keeper = self.keeper().take();
-        keeper.map_or(Ok(()), |keeper| keeper.end(is_orderly))
+        let Some((wishes, thread)) = self.0 else { return Ok(()) };
+        drop(wishes);
+        let keeper = thread.join().map_err(|_| Failure::broken("the thread for the kernel's rules has panicked"))?;
+        keeper.end(is_orderly)
     }
 }
 
@@ -79,22 +84,26 @@ struct Keeper {
     notices: [Notices; 2],
     /// True if the last look failed, so that rules may be missing.
     is_unsure: bool,
+    /// True if the kernel may have the rules of the settings before a reload.
+    is_outdated: bool,
     said: Option<Instant>,
 }
 
 impl Keeper {
-    fn new(file: &GatewayFile) -> Result<Keeper, Failure> {
-        let (rules, instance) = (plan::rules(file), plan::instance(file));
-        rules.install(&instance).map_err(Failure::broken)?;
+    /// Of rules that are installed.
+    fn new(rules: Rules, instance: Instance) -> Keeper {
         let notices = [(NETLINK_NETFILTER, TABLES), (NETLINK_ROUTE, RULES)];
         let notices = notices.map(|(protocol, groups)| Notices::new(protocol, groups));
-        Ok(Keeper { rules, instance, notices, is_unsure: false, said: None })
+        Keeper { rules, instance, notices, is_unsure: false, is_outdated: false, said: None }
     }
 
     /// Reinstalls the rules if another program has removed them: `nft flush ruleset`, or a network manager that deletes
     /// routing rules unknown to it. If that fails, it is tried again at the next look, because the kernel announces each
     /// change only once.
     fn look(&mut self) {
+        if self.is_outdated {
+            self.update();
+        }
         // Both sockets must be read.
         let news = self.notices.each_mut().map(Notices::has_news);
         if !news.contains(&true) && !self.is_unsure {
@@ -123,15 +132,27 @@ impl Keeper {
         self.said = Some(Instant::now());
     }
 
-    fn reload(&mut self, read: &GatewayFile) {
+    /// Replaces the rules by those of the settings read again.
+    fn change(&mut self, read: Rules) {
         let Rules::Split { refuse, to, .. } = &mut self.rules else { return };
-        let Rules::Split { refuse: may_refuse, to: behind, .. } = plan::rules(read) else { return };
+        let Rules::Split { refuse: may_refuse, to: behind, .. } = read else { return };
         if to.is_some() != behind.is_some() || (*refuse, &*to) == (may_refuse, &behind) {
             return;
         }
         (*refuse, *to) = (may_refuse, behind);
-        if let Err(error) = self.rules.install(&self.instance) {
-            note!("reload: the kernel's rules remain: {error}");
+        self.update();
+    }
+
+    /// Installs changed rules. If this fails, it is tried again at the next look.
+    fn update(&mut self) {
+        let done = self.rules.replace(&self.instance);
+        let was_outdated = std::mem::replace(&mut self.is_outdated, done.is_err());
+        match done {
+            Ok(()) if was_outdated => note!("reload: the kernel has the new rules"),
+            Err(error) if !was_outdated => {
+                note!("reload: the kernel keeps the old rules for now: {error}; it tries again every second");
+            }
+            _ => {}
         }
     }
 

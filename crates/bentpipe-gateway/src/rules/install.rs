@@ -36,7 +36,11 @@ impl Rules {
         done
     }
 
-    fn replace(&self, instance: &Instance) -> io::Result<()> {
+    /// Installs the rules in place of those that this gateway has installed before. If `nft` fails, these remain.
+    ///
+    /// # Errors
+    /// Fails with the message of `nft` or `ip`.
+    pub(crate) fn replace(&self, instance: &Instance) -> io::Result<()> {
         nft(&[], &self.nft(instance))?;
         let wanted = self.routes(instance);
         for command in &wanted {

@@ -1,10 +1,11 @@
 //! The gateway and its machine: other gateways, taken ports, missing interfaces.
 
 use std::io::Read;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bentpipe_gateway::Instance;
 
@@ -176,7 +177,21 @@ fn with_nft(line: &Line, first: &str) -> Running {
     Running::start_with(&line.near, folder, "near", 1024, &[("PATH", &path)])
 }
 
-/// While `nft` takes seconds, as it may beside a program that loads large sets, connections go on.
+/// Asks again and again for six seconds. Returns the longest time to an answer.
+fn longest_answer(stream: &mut TcpStream) -> Duration {
+    let begun = Instant::now();
+    let mut longest = Duration::ZERO;
+    while begun.elapsed().as_secs() < 6 {
+        let asked = Instant::now();
+        asks(stream).expect("an answer");
+        longest = longest.max(asked.elapsed());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    longest
+}
+
+/// While `nft` takes seconds, as it may beside a program that loads large sets, connections go on: when rules come back, and when a reload
+/// changes them.
 #[test]
 fn a_slow_nft_holds_up_no_connection() {
     let line = Line::new("100 Mbit/s");
@@ -186,20 +201,47 @@ fn a_slow_nft_holds_up_no_connection() {
     line.wait_until_up(&["near", "far"], true);
     let mut stream = line.connect(line.serve(80, echo)).expect("it connects");
     asks(&mut stream).expect("an answer");
+    let has = |rule: &str| inside(&line.near, "nft list ruleset").contains(rule);
+    // Much longer than a wire and two boxes take, and much shorter than `nft`.
+    let max = Duration::from_secs(2);
+
     std::fs::write(&slow, "").expect("a file");
     inside(&line.near, "nft flush ruleset");
-    let begun = std::time::Instant::now();
-    let mut worst = std::time::Duration::ZERO;
-    while begun.elapsed().as_secs() < 6 {
-        let asked = std::time::Instant::now();
-        asks(&mut stream).expect("an answer");
-        worst = worst.max(asked.elapsed());
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    // Much longer than a wire and two boxes take, and much shorter than `nft`.
-    assert!(worst.as_secs() < 2, "{worst:?}");
+    let longest = longest_answer(&mut stream);
+    assert!(longest < max, "{longest:?}");
     std::fs::remove_file(&slow).expect("it is there");
-    until("they come back", || inside(&line.near, "nft list ruleset").contains("jump ours"));
+    until("they come back", || has("jump ours"));
+
+    std::fs::write(&slow, "").expect("a file");
+    line.edit("near", "[split]", "[split]\nwithout_peer = \"refuse\"");
+    near.signal("HUP");
+    let longest = longest_answer(&mut stream);
+    assert!(longest < max, "{longest:?}");
+    std::fs::remove_file(&slow).expect("it is there");
+    until("they change", || has("reject with tcp reset"));
+    drop(near);
+}
+
+/// `nft` fails when a reload changes the rules: the old ones remain, and the new ones follow as soon as it works. Both are logged.
+#[test]
+fn rules_that_cannot_change_at_once_change_later() {
+    let line = Line::new("100 Mbit/s");
+    let fails = line.folder.path().join("nft fails");
+    let near = with_nft(&line, &format!("[ -e '{}' ] && exit 1", fails.display()));
+    let _far = line.start("far", 1024);
+    line.wait_until_up(&["near", "far"], true);
+    let has = |rule: &str| inside(&line.near, "nft list ruleset").contains(rule);
+    let said = |text: &str| line.said("near").matches(text).count();
+    std::fs::write(&fails, "").expect("a file");
+    line.edit("near", "[split]", "[split]\nwithout_peer = \"refuse\"");
+    near.signal("HUP");
+    until("it is said", || said("reload: the kernel keeps the old rules for now: nft") == 1);
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(has("jump ours") && !has("reject with tcp reset"), "the old ones");
+    std::fs::remove_file(&fails).expect("it is there");
+    until("it is said", || said("reload: the kernel has the new rules") == 1);
+    assert!(has("reject with tcp reset"));
+    assert_eq!(said("the old rules"), 1, "{}", line.said("near"));
     drop(near);
 }
 
@@ -219,7 +261,7 @@ fn rules_that_cannot_come_back_at_once_come_back_later() {
     inside(&line.near, "nft flush ruleset");
     let said = |text: &str| line.said("near").matches(text).count();
     until("it is said", || said("this gateway's may be missing: nft") == 1);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(3));
     assert!(!is_whole());
     std::fs::remove_file(&fails).expect("it is there");
     until("they come back", is_whole);
@@ -252,7 +294,7 @@ fn rules_come_back_without_descriptors() {
             }
         })
     });
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     let status = line.fresh_status("near");
     inside(&line.near, "nft flush ruleset");
     until("they come back", || inside(&line.near, "nft list ruleset").contains("jump ours"));

@@ -17,6 +17,7 @@ mod config;
 mod pair;
 mod pipe;
 mod readings;
+mod timeouts;
 mod work;
 
 pub(crate) use config::has_congestion;

@@ -16,4 +16,4 @@ pub use satellite::{Layer, Satellite};
 pub use sizes::{
     DATA_HEADER, DATA_OVERHEAD, FRAME_OVERHEAD, INTEGRITY, line_overhead, max_packet, max_payload, udp_overhead,
 };
-pub use uplink::{UplinkSender, kernel_pacing};
+pub use uplink::{PATIENCE, UplinkSender, kernel_pacing, limit_timeouts, max_timeout};

@@ -17,7 +17,21 @@ const MAX_TIMEOUT_TRIPS: u64 = 8;
 /// How long data to a silent client is retransmitted at least, as with timeouts that double up to 60 s: 15 retransmissions
 /// take 603 s. With a smaller maximum, as many would be over after a short outage, and a client that only receives would
 /// never learn that its connection is gone.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The longest timeout towards clients over a link with this round trip.
+pub fn max_timeout(round_trip: Duration) -> Duration {
+    MAX_TIMEOUT.max(round_trip.saturating_mul(MAX_TIMEOUT_TRIPS))
+}
+
+/// Limits the timeouts. The default number of retransmissions is raised, so that [`PATIENCE`] remains.
+pub fn limit_timeouts(rto: &mut RtoConfig, round_trip: Duration) {
+    rto.max = rto.max.min(max_timeout(round_trip));
+    if rto.max_retries == RtoConfig::RFC6298.max_retries {
+        let least = PATIENCE.as_nanos().div_ceil(rto.max.as_nanos().max(1));
+        rto.max_retries = rto.max_retries.max(u32::try_from(least).unwrap_or(u32::MAX));
+    }
+}
 
 /// Pacing rate of payload, in bytes per second, for the kernel's sender in a gateway with this rate. With it, full
 /// Ethernet segments with timestamps keep to the rate, including IP headers.
@@ -61,12 +75,8 @@ impl UplinkSender {
         // The amount that a client may send ahead: two bandwidth-delay products, in case its link is as fast as ours.
         let buffer = (2 * rate.bytes_in_floor(round_trip)).max(256 << 10);
         tcp.receive_buffer = tcp.receive_buffer.min(u32::try_from(buffer).unwrap_or(u32::MAX));
-        tcp.rto.max = tcp.rto.max.min(MAX_TIMEOUT.max(round_trip.saturating_mul(MAX_TIMEOUT_TRIPS)));
+        limit_timeouts(&mut tcp.rto, round_trip);
         tcp.rto.initial = tcp.rto.initial.max(round_trip.saturating_mul(2)).min(tcp.rto.max);
-        if tcp.rto.max_retries == RtoConfig::RFC6298.max_retries {
-            let least = PATIENCE.as_nanos().div_ceil(tcp.rto.max.as_nanos().max(1));
-            tcp.rto.max_retries = tcp.rto.max_retries.max(u32::try_from(least).unwrap_or(u32::MAX));
-        }
         tcp.time_wait = tcp.time_wait.min(MIN_TIME_WAIT.max(round_trip.saturating_mul(4)));
         tcp
     }

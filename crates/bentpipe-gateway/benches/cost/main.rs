@@ -177,6 +177,7 @@ impl Row {
                 listen: vec![([0, 0, 0, 0], PORT).into()],
                 congestion: "bbr".to_owned(),
                 rate: satellite().rate,
+                round_trip: satellite().round_trip,
                 client_address: ClientAddress::Keep,
                 max_streams: 10_000,
                 memory: 256 << 20,

@@ -255,6 +255,7 @@ pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGatew
         listen: everywhere(table.port),
         congestion: table.congestion.clone(),
         rate: file.satellite.rate,
+        round_trip: file.satellite.round_trip,
         client_address: client_address(&table.taken),
         max_streams: table.taken.max_streams,
         memory: table.taken.memory.get(),

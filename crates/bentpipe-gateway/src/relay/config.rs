@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use bentpipe_engine::gateway::kernel_pacing;
-use bentpipe_engine::units::Rate;
+use bentpipe_engine::units::{Duration, Rate};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::policy::Policy;
@@ -19,6 +19,8 @@ pub struct RelayConfig {
     pub congestion: String,
     /// Maximum rate of a connection towards its client, including IP headers.
     pub rate: Rate,
+    /// The round-trip time of the link to the clients. It limits the kernel's timeouts.
+    pub round_trip: Duration,
     /// The mark of the gateway's packets: [`Instance::sent`](crate::Instance::sent).
     pub mark: u32,
     /// The source address of connections to servers.

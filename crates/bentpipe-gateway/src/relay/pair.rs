@@ -3,11 +3,13 @@
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 
+use bentpipe_engine::units::Duration;
 use mio::event::Event as Ready;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
 use super::pipe::{LENGTH, Pipe};
+use super::timeouts;
 use crate::buffer::Buffer;
 use crate::sockets;
 
@@ -186,8 +188,14 @@ impl Pair {
         Ok(true)
     }
 
+    /// True if the client has left data or probes unacknowledged for this time.
+    pub(super) fn is_client_silent(&self, patience: Duration) -> bool {
+        timeouts::is_silent(&self.ends[CLIENT].socket, patience)
+    }
+
     /// Closes both connections. All directions have ended.
     pub(super) fn close(self) {
+        timeouts::end(&self.ends[CLIENT].socket);
         self.ends.into_iter().for_each(|end| sockets::close(end.socket));
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 
-use bentpipe_engine::gateway::MIN_UNSENT;
+use bentpipe_engine::gateway::{MIN_UNSENT, PATIENCE, max_timeout};
 use bentpipe_engine::mux::{Host, Route};
-use bentpipe_engine::units::Time;
+use bentpipe_engine::units::{Duration, Time};
 use mio::event::Event as Ready;
 use mio::net::{TcpListener, TcpStream};
 use mio::{Registry, Token};
@@ -14,6 +14,7 @@ use mio::{Registry, Token};
 use super::config::{RelayConfig, RelayStats};
 use super::pair::{CLIENT, Outcome, Pair, SERVER};
 use super::pipe::{LENGTH, Pipe};
+use super::timeouts;
 use crate::access::Access;
 use crate::dialer::Dialer;
 use crate::half_open::HalfOpen;
@@ -23,6 +24,9 @@ use crate::readings::Readings;
 use crate::run::{Loop, Work};
 use crate::shares::Shares;
 use crate::sockets::{self, ClientAddress};
+
+/// The interval at which silent clients are looked for.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// The shape's work for the loop.
 #[derive(Debug)]
@@ -38,6 +42,10 @@ pub struct Relaying {
     half_open: HalfOpen<u64>,
     /// Pairs that still had data to move when their turn ended.
     again: Vec<u64>,
+    /// When silent clients are looked for next.
+    look: Time,
+    /// How long a client may leave data unacknowledged.
+    patience: Duration,
     pipe: Pipe,
     max_pairs: usize,
     stats: RelayStats,
@@ -69,6 +77,8 @@ impl RelayGateway {
                 shares: Shares::default(),
                 next: 0,
                 again: Vec::new(),
+                look: Time::ZERO,
+                patience: PATIENCE,
                 pipe: Pipe::new()?,
                 max_pairs,
                 stats: RelayStats::default(),
@@ -97,6 +107,7 @@ fn listen(at: SocketAddr, config: &RelayConfig) -> io::Result<TcpListener> {
     let listener = sockets::bind(at)?;
     sockets::tune(&listener);
     sockets::send_by(&listener, &config.congestion, config.pacing(), config.mark)?;
+    timeouts::limit(&listener, max_timeout(config.round_trip))?;
     Ok(listener)
 }
 
@@ -163,6 +174,19 @@ impl Relaying {
         Some(pair)
     }
 
+    /// Resets the connections of clients that have been silent for too long. (The time after which the kernel gives them
+    /// up is longer.) Returns when to look again; `None` if there is nobody.
+    fn look_for_silence(&mut self, now: Time) -> Option<Time> {
+        if now >= self.look {
+            self.look = now + LOOK;
+            let is_silent = |(_, pair): &(Host, Pair)| pair.is_client_silent(self.patience);
+            let silent: Vec<_> = self.pairs.iter().filter(|(_, pair)| is_silent(pair)).map(|(id, _)| *id).collect();
+            self.stats.reset += silent.len() as u64;
+            silent.into_iter().filter_map(|id| self.remove(id)).for_each(Pair::reset);
+        }
+        (!self.pairs.is_empty()).then_some(self.look)
+    }
+
     fn count_failure(&mut self, error: &io::Error) {
         *(if sockets::is_exhausted(error) { &mut self.stats.refused } else { &mut self.stats.failed }) += 1;
     }
@@ -225,7 +249,9 @@ impl Work for Relaying {
         for id in std::mem::take(&mut self.again) {
             self.serve(id);
         }
-        Ok((self.listeners.may_accept() || !self.again.is_empty(), self.half_open.next()))
+        let look = self.look_for_silence(now);
+        let next = self.half_open.next().into_iter().chain(look).min();
+        Ok((self.listeners.may_accept() || !self.again.is_empty(), next))
     }
 
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {

@@ -318,6 +318,7 @@ impl World {
             listen: vec![([0, 0, 0, 0], PORT).into(), ([0; 16], PORT).into()],
             congestion: "bbr".to_owned(),
             rate: self.satellite(1).rate,
+            round_trip: self.satellite(1).round_trip,
             client_address: ClientAddress::Keep,
             max_streams: 10_000,
             memory: 64 << 20,

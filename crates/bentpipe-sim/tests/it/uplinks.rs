@@ -98,6 +98,18 @@ fn a_box_with_a_fixed_window_does_not_slow_down_for_losses() {
     assert!(5.0 * with < without, "{with} {without}");
 }
 
+/// Timeouts towards the clients take at most 5 s, with the kernel's sender, too, so data passes that soon after an outage of 30 s. Doubled
+/// without a limit, one of about a second would end 31, 63 or 127 s after the first loss.
+#[test]
+fn an_outage_costs_little_more_than_its_time() {
+    let outage = "schedule = [{ at = \"3 s\", loss = \"100 %\" }, { at = \"33 s\", loss = \"0 %\" }]";
+    for sender in SENDERS {
+        let [alone, with] = ["", outage].map(|link| seconds(&one(&world(sender, link, "bytes = \"4 MB\""), 1), 0));
+        // After its end and a timeout a sender may have to begin anew, and slowly: BBR has forgotten the rate.
+        assert!(with < 33.0 + 5.0 + 2.0 * alone, "{sender}: {with} {alone}");
+    }
+}
+
 #[test]
 fn a_run_is_its_seed() {
     for sender in [SENDERS[0], SENDERS[3]] {

@@ -27,6 +27,7 @@ impl World {
             listen: Vec::new(),
             congestion: "cubic".to_owned(),
             rate: Rate::from_bits_per_second(1_000_000).expect("not zero"),
+            round_trip: Duration::from_millis(600),
             mark: 0,
             client_address: ClientAddress::Replace,
             max_streams: max_pairs as u32,
@@ -43,6 +44,8 @@ impl World {
             next: 0,
             half_open: HalfOpen::new(max_pairs / 2),
             again: Vec::new(),
+            look: Time::ZERO,
+            patience: Duration::from_millis(300),
             pipe: Pipe::new().expect("descriptors"),
             max_pairs,
             stats: RelayStats::default(),
@@ -155,7 +158,7 @@ fn servers_that_do_not_answer_are_given_up() {
     world.until(at(0), |work| work.stats.connected == 1);
     assert_eq!(world.turn(at(34)).1, Some(at(35)));
     assert_eq!(world.work.pairs.len(), 2);
-    assert_eq!(world.turn(at(35)).1, None);
+    assert_eq!(world.turn(at(35)).1, Some(at(60)), "silent clients are looked for every minute");
     let stats = world.work.counted();
     assert_eq!((stats.open, stats.failed, stats.reset), (1, 1, 0));
     assert!(is_reset(lost));
@@ -165,8 +168,37 @@ fn servers_that_do_not_answer_are_given_up() {
     drop(closed);
     let refused = world.come(at(40), 1, refuses, b"");
     world.until(at(40), |work| work.stats.failed == 2);
-    assert_eq!(world.turn(at(40)).1, None);
+    assert_eq!(world.turn(at(40)).1, Some(at(60)), "for the one that is open");
     assert!(is_reset(refused));
+}
+
+/// A client that acknowledges nothing is reset at the next look, and its server learns it. One that owes nothing stays,
+/// and so does one that does not read but answers.
+#[test]
+fn silent_clients_are_given_up() {
+    let mut world = World::local(8, 1 << 20);
+    let (listener, to) = server();
+    let hosts: Vec<_> = (0..3).map(|_| world.come(at(0), 1, to, b"")).collect();
+    world.until(at(0), |work| work.stats.connected == 3);
+    let mut servers: Vec<_> = (0..3).map(|_| listener.accept().expect("it was connected").0).collect();
+    // From now on, everything that arrives at the first host is discarded: its kernel runs a program that only returns 0.
+    let nothing = socket2::SockFilter::new((nix::libc::BPF_RET | nix::libc::BPF_K) as u16, 0, 0, 0);
+    socket2::SockRef::from(&hosts[0]).attach_filter(&[nothing]).expect("a setting");
+    for server in &servers[..2] {
+        server.set_nonblocking(true).expect("a setting");
+    }
+    world.until(at(1), |work| {
+        servers[..2].iter().for_each(|mut server| while server.write(&[7; 1 << 16]).is_ok() {});
+        work.pairs.values().filter(|(_, pair)| pair.held() > 0).count() == 2
+    });
+    // The second host answers each probe at once, so it owes nothing.
+    let owes = |work: &Relaying| work.pairs.values().filter(|(_, pair)| pair.is_client_silent(work.patience)).count();
+    world.until(at(59), |work| owes(work) == 1);
+    assert_eq!(world.work.pairs.len(), 3);
+    assert_eq!(world.turn(at(60)).1, Some(at(120)));
+    assert_eq!((world.work.pairs.len(), world.work.stats.reset), (2, 1));
+    servers[0].set_nonblocking(false).expect("a setting");
+    assert!(is_reset(&servers.remove(0)), "it is told");
 }
 
 /// A client with too many attempts loses its oldest.

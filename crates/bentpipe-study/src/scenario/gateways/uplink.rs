@@ -46,7 +46,7 @@ pub(super) fn read(
             Some(item) => item.choice(CONGESTION, problems)?,
             None => uplink::CONGESTION_DEFAULT,
         };
-        let tcp = UplinkSpec::kernel(congestion, rate).expect("the rows of all are in the table");
+        let tcp = UplinkSpec::kernel(congestion, rate, round_trip).expect("the rows of all are in the table");
         (tcp, None, SenderOf::Kernel { congestion })
     };
     let sender = UplinkSender { tcp, window, rate, round_trip, mtu: mtu? };

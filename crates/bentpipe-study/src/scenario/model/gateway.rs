@@ -1,9 +1,9 @@
 //! Gateways, as values.
 
-use bentpipe_engine::gateway::{Satellite, UplinkSender, kernel_pacing};
+use bentpipe_engine::gateway::{Satellite, UplinkSender, kernel_pacing, limit_timeouts};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::{Pacing, TcpConfig};
-use bentpipe_engine::units::{Bytes, Rate};
+use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_language::gateway::{MEMORY_DEFAULT, REORDERING_DEFAULT, STREAMS_DEFAULT};
 use bentpipe_language::tcp::{TcpOverrides, Variants, resolve_tcp};
 
@@ -135,12 +135,16 @@ impl UplinkSpec {
         &[("reno", "linux-reno"), ("cubic", "linux-cubic"), ("bbr", "bbr")];
 
     /// The settings of the kernel's TCP with this congestion control, whose sockets send with at most `rate`, as the
-    /// gateway configures them (SO_MAX_PACING_RATE); `None` if it is unknown.
-    pub fn kernel(congestion: &str, rate: Rate) -> Option<TcpConfig> {
+    /// gateway configures them (SO_MAX_PACING_RATE), and with its limit of timeouts for this round trip; `None` if it is
+    /// unknown.
+    pub fn kernel(congestion: &str, rate: Rate, round_trip: Duration) -> Option<TcpConfig> {
         let (_, row) = Self::KERNEL.iter().find(|(name, _)| *name == congestion)?;
         let (mut tcp, _) = resolve_tcp("linux", row, &Variants::new(), &TcpOverrides::default()).ok()?;
         let max_rate = Rate::from_bits_per_second((8 * kernel_pacing(rate)).max(1));
         tcp.variant.pacing = Pacing { max_rate, ..Pacing::LINUX };
+        limit_timeouts(&mut tcp.rto, round_trip);
+        // The box gives closed connections the same time as open ones (TCP_USER_TIMEOUT).
+        tcp.rto.max_closed_retries = None;
         Some(tcp)
     }
 

@@ -29,7 +29,7 @@ fn two_gateways_share_a_machine() {
     let at = hub.hosts.serve(80, echo);
     let connects = |client: &Namespace| {
         client.inside(move || {
-            let mut stream = std::net::TcpStream::connect(at).expect("it connects");
+            let mut stream = TcpStream::connect(at).expect("it connects");
             asks(&mut stream).expect("it is answered");
         });
     };
@@ -290,7 +290,7 @@ fn rules_come_back_without_descriptors() {
         let is_over = is_over.clone();
         line.near.spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                let _ = std::net::TcpStream::connect(METRICS).and_then(|mut stream| stream.read(&mut [0]));
+                let _ = TcpStream::connect(METRICS).and_then(|mut stream| stream.read(&mut [0]));
             }
         })
     });

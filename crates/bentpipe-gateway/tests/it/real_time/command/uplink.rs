@@ -205,6 +205,21 @@ fn the_kernels_sender_by_the_command() {
     hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().mark()));
 }
 
+/// From now on nothing passes between the box and the client.
+fn begin_outage(hub: &Hub) {
+    for command in [
+        "nft add table ip hole",
+        "nft add chain ip hole in { type filter hook prerouting priority -400 ; policy drop ; }",
+        "nft add chain ip hole out { type filter hook postrouting priority 400 ; policy drop ; }",
+    ] {
+        inside(&hub.hosts.client, command);
+    }
+}
+
+fn end_outage(hub: &Hub) {
+    inside(&hub.hosts.client, "nft delete table ip hole");
+}
+
 /// Nothing passes between the box and the client for much longer than 15 timeouts, as many as a connection may have by default. They are
 /// bounded here so that data passes soon after an outage, and not so that the connection is given up in it.
 #[test]
@@ -217,15 +232,28 @@ fn an_outage_of_many_short_timeouts_is_endured() {
     let mut stream = hub.hosts.connect(server).expect("it connects");
     let mut got = vec![0; 100_000];
     stream.read_exact(&mut got).expect("it begins");
-    for command in [
-        "nft add table ip hole",
-        "nft add chain ip hole in { type filter hook prerouting priority -400 ; policy drop ; }",
-        "nft add chain ip hole out { type filter hook postrouting priority 400 ; policy drop ; }",
-    ] {
-        inside(&hub.hosts.client, command);
-    }
+    begin_outage(&hub);
     std::thread::sleep(std::time::Duration::from_secs(5));
-    inside(&hub.hosts.client, "nft delete table ip hole");
+    end_outage(&hub);
+    stream.read_to_end(&mut got).expect("no reset");
+    assert_eq!(got.len(), 2 * page.len());
+}
+
+/// In an outage, the timeouts of the kernel's sender double up to 5 s, from Linux 6.15 on. The download survives it.
+#[test]
+fn timeouts_of_the_kernels_sender_are_limited() {
+    let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
+    let page = a_page();
+    let server =
+        hub.hosts.serve(80, move |mut stream| drop(stream.write_all(page).and_then(|()| stream.write_all(page))));
+    let _gateway = hub.run(1024);
+    let mut stream = hub.hosts.connect(server).expect("it connects");
+    let mut got = vec![0; 100_000];
+    stream.read_exact(&mut got).expect("it begins");
+    begin_outage(&hub);
+    // Without a limit it would be 0.2 s times a power of two.
+    until("the longest timeout", || inside(&hub.hub, "ss -tinH state established sport = :80").contains(" rto:5000 "));
+    end_outage(&hub);
     stream.read_to_end(&mut got).expect("no reset");
     assert_eq!(got.len(), 2 * page.len());
 }

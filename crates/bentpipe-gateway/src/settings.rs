@@ -239,7 +239,6 @@ impl GatewayFile {
 
     /// An error that only the machine can detect in the value of a key, such as `uplink.congestion`. It refers to the
     /// key's place in the text or, if the key is absent, to that of its table.
-    /// the key is absent, that of its table.
     pub fn mistake(text: &str, file_name: &str, key: &str, message: String, expected: String) -> ScenarioErrors {
         read::mistake(text, file_name, key, message, expected)
     }

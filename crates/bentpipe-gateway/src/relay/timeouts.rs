@@ -14,8 +14,8 @@ use nix::sys::socket::sockopt::{GetStruct, SetStruct, TcpUserTimeout};
 use nix::sys::socket::{GetSockOpt, SetSockOpt};
 
 /// The time after which the kernel gives up, in milliseconds: 2 h 4 min, as the engine's sender. The kernel measures it
-/// for a closed window, too, although the client answers the probes, so it must be long. [`is_silent`] ends the others
-/// sooner.
+/// for a closed window, too, although the client answers the probes, so it must be long. It also replaces the number of
+/// keepalives. [`is_silent`] finds clients that do not answer sooner.
 const USER_TIMEOUT: u32 = 7_440_000;
 
 /// TCP_RTO_MAX_MS (linux/tcp.h), which `libc` lacks.
@@ -59,8 +59,8 @@ pub(super) fn limit(listener: &impl AsFd, max: Duration) -> nix::Result<()> {
     }
 }
 
-/// True if a client owes an acknowledgement, and has sent none for this time. An idle client owes none, but answers
-/// keepalives every two minutes, so data that follows a pause is not given up at once.
+/// True if a client owes an acknowledgement, of data or of a probe, and has sent none for this time. An idle client owes
+/// none, but answers keepalives every two minutes, so data that follows a pause is not given up at once.
 pub(super) fn is_silent(client: &impl AsFd, patience: Duration) -> bool {
     TcpInfo.get(client).is_ok_and(|info| {
         let owes = info.unacked > 0 || info.probes > 0;

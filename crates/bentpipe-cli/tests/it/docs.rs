@@ -177,6 +177,36 @@ fn code_that_documents_name_exists() {
 }
 
 /// An editor shows the description of the key under the cursor, so each key has one.
+/// A plain value in YAML may contain no `: ` and not end with `:`: GitHub refuses the whole workflow.
+#[test]
+fn values_in_workflows_are_plain_or_quoted() {
+    let (mut values, mut wrong) = (0, Vec::new());
+    let mut workflows = vec![root().join("action.yml")];
+    files(&root().join(".github/workflows"), &["yml"], &mut workflows);
+    for path in workflows {
+        // The indentation of a key whose value is a block (`run: |`).
+        let mut block = None;
+        for (number, line) in std::fs::read_to_string(&path).expect("text").lines().enumerate() {
+            let indent = line.len() - line.trim_start().len();
+            if line.trim().is_empty() || block.is_some_and(|block| indent > block) {
+                continue;
+            }
+            let text = line.trim_start().trim_start_matches("- ");
+            let Some((_, value)) = text.split_once(": ").filter(|(key, _)| !key.starts_with(['#', '{'])) else {
+                continue;
+            };
+            block = value.starts_with(['|', '>']).then_some(indent);
+            values += 1;
+            let plain = value.split(" #").next().unwrap_or_default().trim_end();
+            if !value.starts_with(['"', '\'', '{', '[', '|', '>']) && (plain.contains(": ") || plain.ends_with(':')) {
+                wrong.push(format!("{}:{}: {plain}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(values > 50, "{values}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn every_key_of_the_schemas_is_described() {
     fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) -> usize {

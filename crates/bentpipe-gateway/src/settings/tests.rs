@@ -175,6 +175,7 @@ fn mistakes_of_an_uplink() {
         ("satellite = [", "tcp.shortcuts.ns2_recovery = true\nsatellite = [", "ns-2's forms of TCP"),
         ("satellite = [", "tcp.recovery = \"pipe-ns2\"\nsatellite = [", "ns-2's forms of TCP"),
         ("satellite = [", "variant = \"sack-ns2\"\nsatellite = [", "ns-2's forms of TCP"),
+        ("satellite = [", "tcp.tcb_sharing = \"resume\"\nsatellite = [", "the connections of a box share nothing"),
         ("satellite = [", "early_accept = \"yes\"\nsatellite = [", "cannot be text"),
         ("satellite = [\"sat0\"]", "", "`uplink` needs `satellite`"),
         ("[uplink]", "[uplnk]", "has no key `uplnk`"),

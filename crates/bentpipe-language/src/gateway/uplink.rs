@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_engine::tcp::variant::Startup;
+use bentpipe_engine::tcp::{TcbSharing, TcpConfig};
 use bentpipe_engine::units::Bytes;
 
 use crate::error::Problems;
@@ -127,6 +127,11 @@ fn named(
         let message = "real hosts cannot be served by ns-2's forms of TCP";
         let expected = "no variant, recovery, handshake, units or shortcuts of ns-2".to_owned();
         view.get("tcp").or(view.get("variant")).as_ref().unwrap_or(item).refuse(problems, message, Some(expected));
+    }
+    if tcp.tcb_sharing != TcbSharing::Off {
+        let message = "the connections of a box share nothing";
+        let expected = "no `tcb_sharing`; `resume` says what is known of the path".to_owned();
+        view.get("tcp").as_ref().unwrap_or(item).refuse(problems, message, Some(expected));
     }
     Some((name, tcp, table.gives("fixed_window")))
 }

@@ -113,3 +113,20 @@ stagger = "10 ms"
     assert!(times[0] < Duration::from_millis(2600), "{times:?}");
     assert!(times[1..].iter().all(|&time| time > times[0] + Duration::from_millis(1000)), "{times:?}");
 }
+
+/// A cache belongs to a host: a leg that begins at the node of a split has none, and says so instead of ignoring the key.
+#[test]
+fn a_split_has_no_cache() {
+    let world = |tcp: &str| {
+        let links = [("near", "\"A\", \"R\""), ("sat", "\"R\", \"B\"")].map(|(name, between)| {
+            format!("[[links]]\nname = \"{name}\"\nbetween = [{between}]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n")
+        });
+        let flow = "[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 kB\"";
+        let text =
+            format!("name = \"legs\"\n{}{flow}\nsplit = [{{ at = \"R\", tcp = {{ {tcp} }} }}]\n", links.concat());
+        Scenario::parse(&text, "legs.toml", &[]).map_err(|errors| errors.render(false))
+    };
+    assert!(world("").is_ok());
+    let error = world("tcb_sharing = \"resume\"").expect_err("the leg would not use it");
+    assert!(error.contains("connections from the node of a split share nothing"), "{error}");
+}

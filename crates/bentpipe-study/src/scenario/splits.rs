@@ -50,6 +50,11 @@ pub(super) fn read(
             None => None,
         };
         let table = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
+        if let (true, Some(item)) = (table.gives("tcb_sharing"), view.get("tcp")) {
+            let message = "connections from the node of a split share nothing";
+            let expected = "no `tcb_sharing`; `resume` says what is known of the path".to_owned();
+            item.refuse(problems, message, Some(expected));
+        }
         said.push(Said { at, item: entry, buffer, table });
     }
     let mut first = TcpTable::default();

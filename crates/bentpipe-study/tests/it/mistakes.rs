@@ -418,6 +418,7 @@ fn uplinks_refuse_what_they_cannot_carry() {
         add("at = \"hub\"\nvariant = \"sacc\"\n"),
         add("at = \"hub\"\nwindow = \"100 B\"\n"),
         add("at = \"hub\"\nwindow = \"1 MB\"\ntcp.fixed_window = 9\n"),
+        add("at = \"hub\"\ntcp.tcb_sharing = \"linux\"\n"),
         add("at = \"hub\"\ncongestion = \"bbr\"\n"),
         add("at = \"hub\"\nsender = \"kernel\"\nvariant = \"sack\"\n"),
         add("at = \"hub\"\nsender = \"kernel\"\ncongestion = \"vegas\"\n"),

@@ -1,4 +1,4 @@
-//! One line per shipped scenario: a fingerprint of all its packets, and the figures that a person would look at.
+//! One line per shipped scenario, and one per TCP variant: a fingerprint of all its packets, and the figures that a person would look at.
 //!
 //! A change of the engine or the simulator that moves a result moves a line here. If that is meant, write the table
 //! anew with `UPDATE_GOLDENS=1 cargo test -p bentpipe-sim --test it golden::`, and say in `CHANGELOG.md`, under "Changed
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::probe::{Event, Probe, Who};
+use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_engine::units::Time;
 use bentpipe_sim::{Body, Fingerprint, Observer, Packet, Passage, run};
 use bentpipe_study::scenario::Scenario;
@@ -84,13 +85,12 @@ const COLUMNS: [&str; 11] = [
     "marks",
 ];
 
-fn row(path: &Path, seed: u64) -> Vec<String> {
-    let scenario = load(path);
+fn row(name: &str, scenario: &Scenario, seed: u64) -> Vec<String> {
     let mut marks = Marks::default();
-    let result = run(&scenario, seed, &mut marks).expect("a path for each flow");
+    let result = run(scenario, seed, &mut marks).expect("a path for each flow");
     let sum = |of: fn(&bentpipe_sim::FlowResult) -> u64| result.flows.iter().map(of).sum::<u64>().to_string();
     vec![
-        path.file_stem().expect("a name").to_string_lossy().into_owned(),
+        name.to_owned(),
         seed.to_string(),
         format!("{:016x}", marks.fingerprint.value()),
         marks.fingerprint.events().to_string(),
@@ -104,9 +104,9 @@ fn row(path: &Path, seed: u64) -> Vec<String> {
     ]
 }
 
-fn table(rows: &[Vec<String>]) -> String {
-    let mut text = String::from(
-        "# Fingerprints of the shipped scenarios, at most 120 s of each; see golden.rs for how to update them.\n\
+fn table(title: &str, rows: &[Vec<String>]) -> String {
+    let mut text = format!(
+        "# Fingerprints of {title}; see golden.rs for how to update them.\n\
          # marks: the fingerprint's last four digits after 1, 2, 4, 8, ... passages.\n",
     );
     let header: Vec<String> = COLUMNS.iter().map(|name| (*name).to_owned()).collect();
@@ -125,7 +125,7 @@ fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// The difference, and the packets where the runs part.
-fn explain(path: &Path, seed: u64, old: &[&str], new: &[String]) -> String {
+fn explain(scenario: &Scenario, seed: u64, old: &[&str], new: &[String]) -> String {
     let mut text = format!("{}, seed {seed}:\n", new[0]);
     for (n, name) in COLUMNS.iter().enumerate().take(COLUMNS.len() - 1).skip(2) {
         if old[n] != new[n] {
@@ -139,31 +139,31 @@ fn explain(path: &Path, seed: u64, old: &[&str], new: &[String]) -> String {
         .expect("a string takes everything");
     // The first lines of that part; all of it where it is short.
     let mut marks = Marks { wanted: from..(from * 2 + 1).min(from + 40), ..Marks::default() };
-    run(&load(path), seed, &mut marks).expect("a path for each flow");
+    run(scenario, seed, &mut marks).expect("a path for each flow");
     text + &marks.lines.join("\n")
 }
 
-#[test]
-fn shipped_scenarios_give_what_they_gave() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden/fingerprints.txt");
-    let runs: Vec<(PathBuf, u64)> =
-        scenarios().into_iter().flat_map(|path| SEEDS.map(|seed| (path.clone(), seed))).collect();
-    let rows: Vec<Vec<String>> = runs.iter().map(|(path, seed)| row(path, *seed)).collect();
-    let new = table(&rows);
+/// Compares the runs with the lines of a file.
+fn compare(file: &str, title: &str, runs: &[(String, Scenario)]) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/golden").join(file);
+    let runs: Vec<(&str, &Scenario, u64)> =
+        runs.iter().flat_map(|(name, scenario)| SEEDS.map(|seed| (name.as_str(), scenario, seed))).collect();
+    let rows: Vec<Vec<String>> = runs.iter().map(|(name, scenario, seed)| row(name, scenario, *seed)).collect();
+    let new = table(title, &rows);
     if std::env::var_os("UPDATE_GOLDENS").is_some() {
         std::fs::write(&file, &new).expect("a writable file");
         return;
     }
-    let old = std::fs::read_to_string(&file).expect("tests/it/golden/fingerprints.txt; UPDATE_GOLDENS=1 writes it");
+    let old = std::fs::read_to_string(&file).expect("the file of this table; UPDATE_GOLDENS=1 writes it");
     if old == new {
         return;
     }
     let old_rows: Vec<Vec<&str>> = old.lines().skip(3).map(|line| line.split_whitespace().collect()).collect();
     let mut report = String::new();
-    for ((path, seed), row) in runs.iter().zip(&rows) {
+    for ((_, scenario, seed), row) in runs.iter().zip(&rows) {
         match old_rows.iter().find(|old| old.len() > 1 && old[..2] == row[..2]) {
             Some(old) if old.iter().eq(row.iter()) => {}
-            Some(old) if old.len() == COLUMNS.len() => report += &(explain(path, *seed, old, row) + "\n"),
+            Some(old) if old.len() == COLUMNS.len() => report += &(explain(scenario, *seed, old, row) + "\n"),
             _ => report += &format!("{}, seed {seed}: no golden line\n", row[0]),
         }
     }
@@ -171,4 +171,77 @@ fn shipped_scenarios_give_what_they_gave() {
         "results have moved. If that is meant: UPDATE_GOLDENS=1 cargo test -p bentpipe-sim --test it golden::, and an entry \
          under \"Changed numbers\" in CHANGELOG.md.\n{report}"
     );
+}
+
+#[test]
+fn shipped_scenarios_give_what_they_gave() {
+    let name = |path: &PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let runs: Vec<_> = scenarios().iter().map(|path| (name(path), load(path))).collect();
+    compare("fingerprints.txt", "the shipped scenarios, at most 120 s of each", &runs);
+}
+
+/// Every row of the table of variants, and settings that no row has, over a link that overflows, loses and reorders packets, and stops.
+#[test]
+fn variants_give_what_they_gave() {
+    let run = |name: &str, tcp: &str| {
+        let text = format!(
+            r#"
+name = "row"
+time_limit = "120 s"
+[tcp]
+{tcp}
+[[links]]
+name = "sat"
+between = ["A", "B"]
+rate = "10 Mbit/s"
+delay = "150 ms"
+loss = "0.3 %"
+reorder = {{ probability = "0.3 %", delay = "60 ms" }}
+forward.queue = {{ limit = "100 packets", discipline = "dualpi2" }}
+schedule_period = "6 s"
+[[links.schedule]]
+at = "2 s"
+delay = "20 ms"
+[[links.schedule]]
+at = "3 s"
+rate = "0 bit/s"
+[[links.schedule]]
+at = "4500 ms"
+rate = "4 Mbit/s"
+[[links.schedule]]
+at = "5 s"
+rate = "10 Mbit/s"
+delay = "150 ms"
+over = "500 ms"
+[[flows]]
+name = "data"
+from = "A"
+to = "B"
+bytes = "2 MB"
+"#
+        );
+        let scenario =
+            Scenario::parse(&text, "row.toml", &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false)));
+        (name.to_owned(), scenario)
+    };
+    let mut runs: Vec<_> = VARIANTS
+        .iter()
+        .map(|(name, ..)| {
+            let is_linux = name.starts_with("linux") || name.starts_with("bbr");
+            let ecn = if *name == "prague" { "ecn = \"accurate\"" } else { "" };
+            let profile = if is_linux { "linux" } else { "rfc" };
+            run(name, &format!("profile = \"{profile}\"\nvariant = \"{name}\"\n{ecn}"))
+        })
+        .collect();
+    for (name, cells) in [
+        ("cubic,search", "variant = \"cubic\"\nslow_start_exit = \"search\""),
+        ("cubic,limited", "variant = \"cubic\"\nlimited_slow_start = 20"),
+        ("cubic,paced", "variant = \"cubic\"\npacing.gain = 120\npacing.quantum = \"2 ms\""),
+        ("cubic,resume", "variant = \"cubic\"\nresume = { cwnd = \"400 kB\", min_rtt = \"300 ms\" }"),
+        ("cubic,undo", "variant = \"cubic\"\nundo = true"),
+        ("cubic,ecn", "variant = \"cubic\"\necn = true\nabe = true"),
+    ] {
+        runs.push(run(name, &format!("profile = \"rfc\"\n{cells}")));
+    }
+    compare("variants.txt", "the TCP variants over a link that moves", &runs);
 }

@@ -78,7 +78,7 @@ proptest! {
     #[cfg(feature = "quic")]
     #[test]
     fn every_control_of_quic(link in moving(), seed in 0..1000u64) {
-        for name in ["cubic", "reno", "bbr", "linux-cubic", "cubic-rfc9438"] {
+        for name in ["cubic", "reno", "bbr", "linux-cubic", "cubic-rfc9438", "steady"] {
             let text = world(&link, &quic(name), "");
             let result = transfer(&text, seed);
             if !is_stuck_handshake(&result) {

@@ -4,6 +4,8 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
+use bentpipe_engine::tcp::EcnUse;
+use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_gateway::{ClientAddress, UplinkConfig, UplinkStats};
 
 use crate::hosts::{
@@ -19,7 +21,7 @@ fn uplink(world: &World) -> Uplink {
     world.uplink(world.uplink_config("constant-rack"), ClientAddress::Keep)
 }
 
-/// Every sender that `uplink` offers, over IPv4 and IPv6. The server sees the client's own address.
+/// Senders for a leg without congestion, over IPv4 and IPv6. The server sees the client's own address.
 #[test]
 fn downloads_arrive_whole() {
     let world = World::new(Path::lossy(0.01), 1);
@@ -42,6 +44,28 @@ fn downloads_arrive_whole() {
         let segments = 2 * size as u64 / 1448;
         assert!(stats.segments > segments, "{stats:?}");
         assert!(size < 1_000_000 || stats.retransmits >= segments / 200, "{stats:?}");
+        drop(gateway);
+    }
+}
+
+/// Every row of the table serves a client with Linux's TCP, over a path that loses packets. Prague asks for accurate ECN.
+#[test]
+fn every_variant_carries_a_download() {
+    let world = World::new(Path::quick(QUICK, 0.002), 1);
+    let size = 400_003;
+    for (variant, ..) in VARIANTS {
+        let mut config = world.uplink_config(variant);
+        if *variant == "prague" {
+            config.sender.tcp.ecn = EcnUse::Accurate;
+        }
+        if !config.sender.tcp.is_wire_true() {
+            continue;
+        }
+        let (gateway, seen) = world.uplink(config, ClientAddress::Keep);
+        download(&world.client, &world.server, SERVER, data(size, 7));
+        let stats = until(&seen, |stats| stats.total == 1 && stats.open == 0);
+        assert_eq!((stats.connected, stats.failed, stats.refused, stats.reset), (1, 0, 0, 0), "{variant}: {stats:?}");
+        assert!(stats.segments > size as u64 / 1448, "{variant}: {stats:?}");
         drop(gateway);
     }
 }

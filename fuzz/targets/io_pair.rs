@@ -18,8 +18,8 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use bentpipe_engine::Step;
-use bentpipe_engine::tcp::variant::VARIANTS;
-use bentpipe_engine::tcp::{AckPolicy, State, TcpConfig, Variant};
+use bentpipe_engine::tcp::variant::{CongestionControl, VARIANTS};
+use bentpipe_engine::tcp::{AckPolicy, EcnUse, State, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::Receipt;
 
@@ -188,6 +188,8 @@ fn config(settings: &Settings, n: usize) -> TcpConfig {
         ack: if settings.delayed_ack { AckPolicy::DELAYED } else { AckPolicy::IMMEDIATE },
         timestamps: settings.timestamps,
         window_scaling: settings.scaling,
+        // Without it, Prague is Reno.
+        ecn: if row.congestion == CongestionControl::Prague { EcnUse::Accurate } else { EcnUse::Off },
         nagle: settings.nagle,
         // Longer than any retransmission lasts: a FIN that comes again finds somebody.
         time_wait: Duration::from_secs(100_000),

@@ -9,9 +9,10 @@ mod bytes;
 #[path = "../../crates/bentpipe-engine/tests/it/pair/mod.rs"]
 mod pair;
 
-use bentpipe_engine::tcp::variant::{Growth, VARIANTS};
-use bentpipe_engine::tcp::{AckPolicy, Connection, Daass, Flags, Role, Segment, TcpConfig, Variant};
+use bentpipe_engine::tcp::variant::{CongestionControl, Growth, VARIANTS};
+use bentpipe_engine::tcp::{AckPolicy, Connection, Daass, EcnUse, Flags, Role, Segment, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
+use bentpipe_engine::wire::ecn::Ecn;
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
 use bentpipe_engine::wire::tcp::{Near, Translation};
 use bytes::Bytes;
@@ -56,7 +57,13 @@ impl Channel for Adversary<'_> {
         // Both ends are where this segment says, give or take what is under way.
         let near = Near { rcv_nxt: segment.seq, snd_una: segment.ack };
         let to = &mut self.wire[1 - from];
-        let parsed = to.parse(&out, near);
+        // The ECN field is in the IP header. A queue marks it, and some paths clear it.
+        let field = match fate & 0x0f {
+            9 if segment.ecn.is_capable() => Ecn::Ce,
+            10 => Ecn::NotEct,
+            _ => segment.ecn,
+        };
+        let parsed = to.parse(&out, near).map(|(read, payload)| (Segment { ecn: field, ..read }, payload));
         if let Ok((read, _)) = &parsed
             && read.flags.has(Flags::SYN)
             && to.irs.is_none()
@@ -73,7 +80,8 @@ impl Channel for Adversary<'_> {
                 // A forged SYN may have taught an end wrong numbers, and before a SYN it knows none; else the wire
                 // changes nothing.
                 let knows = self.wire[1 - from].irs.is_some();
-                assert!(self.forges || !knows || read == *segment, "{segment:?} became {read:?}");
+                let whole = Segment { ecn: segment.ecn, ..read } == *segment;
+                assert!(self.forges || !knows || whole, "{segment:?} became {read:?}");
                 read
             }
             Err(error) => {
@@ -112,6 +120,8 @@ fn config(bytes: &mut Bytes, variant: Variant) -> TcpConfig {
         sack_blocks: 1 + (more >> 2) % 4,
         window_clamp: (more & 0x40 != 0).then(|| 1 + u32::from(more & 0x0f)),
         dsack: more & 0x80 == 0,
+        // Without it, Prague is Reno.
+        ecn: if variant.congestion == CongestionControl::Prague { EcnUse::Accurate } else { EcnUse::Off },
         // Longer than any storm: a FIN that comes again finds somebody.
         time_wait: Duration::from_secs(100_000),
         ..TcpConfig::default()

@@ -123,12 +123,13 @@ fn settings(script: &Script, options: &Options) -> Result<(Settings, Pace), Mist
     };
     for setting in &script.settings {
         let mistake = |message: String| Mistake { line: setting.line, column: 1, message };
-        take(setting, &mut settings, &mut pace).map_err(|what| mistake(format!("--{}: {what}", setting.name)))?;
+        take(setting, &mut settings, &mut pace, is_strict)
+            .map_err(|what| mistake(format!("--{}: {what}", setting.name)))?;
     }
     Ok((settings, pace))
 }
 
-fn take(setting: &Setting, settings: &mut Settings, pace: &mut Pace) -> Result<(), String> {
+fn take(setting: &Setting, settings: &mut Settings, pace: &mut Pace, is_strict: bool) -> Result<(), String> {
     let value = setting.value.as_deref();
     let number = |min: i64, max: i64| {
         let number = value.and_then(|value| value.parse::<i64>().ok());
@@ -147,7 +148,9 @@ fn take(setting: &Setting, settings: &mut Settings, pace: &mut Pace) -> Result<(
                 _ => return Err("expected ipv4, ipv6 or ipv4-mapped-ipv6".into()),
             }
         }
-        "mss" => settings.mss = Some(number(1, 65_535)? as u16),
+        "mss" if is_strict => settings.mss = Some(number(1, 65_535)? as u16),
+        // packetdrill's is the length of the segments in the packets that it joins for the kernel's device.
+        "mss" => _ = number(1, 65_535)?,
         "send-buffer" => settings.send_buffer = number(1, 1 << 30)? as usize,
         name if IGNORED.contains(&name) => {}
         name => match own::set(&mut settings.config, name, value.unwrap_or("on")) {

@@ -294,3 +294,18 @@ fn huge_numbers_do_no_harm() {
         +0 < . 1:1(0) ack 1 win 100\n+0 accept(3, ..., ...) = 4\n+0 < P. 1:51(50) ack 1 win 100\n+0 > . 1:1(0) ack 51 win 65535";
     assert_eq!(fails(Profile::Linux, open), 9);
 }
+
+/// packetdrill's `--mss` is the length of the segments that it joins for the kernel's device. In bentpipe's own scripts, which have the
+/// profile `rfc`, it is the host's.
+#[test]
+fn an_mss_of_packetdrill_is_not_the_hosts() {
+    let script = |offered: u32| {
+        let options = "<mss 1000,sackOK,nop,nop>";
+        format!(
+            "--mss=1000\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 32792 {options}\n+0 > S. 0:0(0) ack 1 <mss {offered},nop,nop,sackOK>"
+        )
+    };
+    passes(Profile::Linux, &script(1460));
+    assert_eq!(fails(Profile::Linux, &script(1000)), 6);
+}

@@ -15,6 +15,8 @@ pub struct Transport {
     pub what: &'static str,
     hosts: Hosts,
     knows: Knows,
+    /// Settings of TCP beyond its row of the table.
+    cells: &'static [(&'static str, &'static str)],
 }
 
 /// The hosts' side of a transport.
@@ -38,11 +40,11 @@ enum Knows {
 }
 
 const fn tcp(name: &'static str, variant: &'static str, what: &'static str) -> Transport {
-    Transport { name, what, hosts: Hosts::Tcp { profile: "linux", variant }, knows: Knows::Nothing }
+    Transport { name, what, hosts: Hosts::Tcp { profile: "linux", variant }, knows: Knows::Nothing, cells: &[] }
 }
 
 const fn quic(name: &'static str, control: &'static str, what: &'static str) -> Transport {
-    Transport { name, what, hosts: Hosts::Quic { control, repair: None }, knows: Knows::Nothing }
+    Transport { name, what, hosts: Hosts::Quic { control, repair: None }, knows: Knows::Nothing, cells: &[] }
 }
 
 /// The transports, in the board's order.
@@ -60,6 +62,19 @@ pub const TRANSPORTS: &[Transport] = &[
         what: "TCP of the RFCs with SACK (RFC 6675) and Reno's window",
         hosts: Hosts::Tcp { profile: "rfc", variant: "sack" },
         knows: Knows::Nothing,
+        cells: &[],
+    },
+    Transport {
+        cells: &[("slow_start_exit", "search")],
+        ..tcp("search", "linux-cubic", "linux-cubic with SEARCH in place of HyStart")
+    },
+    Transport {
+        cells: &[("limited_slow_start", "100")],
+        ..tcp("limited", "linux-cubic", "linux-cubic with limited slow start (RFC 3742, max_ssthresh of 100 segments)")
+    },
+    Transport {
+        cells: &[("ecn", "accurate")],
+        ..tcp("prague", "prague", "Linux's TCP with Prague, for L4S; no queue here marks, so it reacts to losses alone")
     },
     Transport {
         knows: Knows::Resume,
@@ -82,6 +97,7 @@ pub const TRANSPORTS: &[Transport] = &[
         what: "quic-known with repair symbols for 3 % of the data (Reed-Solomon, by the application)",
         hosts: Hosts::Quic { control: "steady", repair: Some("3 %") },
         knows: Knows::Path,
+        cells: &[],
     },
 ];
 
@@ -95,11 +111,14 @@ impl Transport {
         matches!(self.hosts, Hosts::Quic { .. })
     }
 
-    /// The values of a scenario's keys that give the hosts what they know, and QUIC instead of TCP. `path` is the scenario with
-    /// TCP.
+    /// The values of a scenario's keys that give the hosts their settings, what they know, and QUIC instead of TCP. `path` is the scenario
+    /// with TCP.
     pub(crate) fn sets(&self, path: &Scenario) -> Vec<(String, String)> {
         let mut sets = Vec::new();
         let mut set = |key: &str, value: &str| sets.push((key.to_owned(), value.to_owned()));
+        for (key, value) in self.cells {
+            set(&format!("tcp.{key}"), value);
+        }
         if let Hosts::Quic { control, repair } = self.hosts {
             set("flows.download.type", "quic");
             set("flows.download.quic.congestion_control", control);

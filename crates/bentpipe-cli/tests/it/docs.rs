@@ -176,7 +176,6 @@ fn code_that_documents_name_exists() {
     assert!(mistakes.is_empty(), "{}", mistakes.join("\n"));
 }
 
-/// An editor shows the description of the key under the cursor, so each key has one.
 /// A plain value in YAML may contain no `: ` and not end with `:`: GitHub refuses the whole workflow.
 #[test]
 fn values_in_workflows_are_plain_or_quoted() {
@@ -207,6 +206,7 @@ fn values_in_workflows_are_plain_or_quoted() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// An editor shows the description of the key under the cursor, so each key has one.
 #[test]
 fn every_key_of_the_schemas_is_described() {
     fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) -> usize {

@@ -91,7 +91,8 @@ pub(crate) fn layer_with(packets: u32, datagrams: u64) -> Scenario {
     // A round trip of 0.5 s and packets of 1500 B give the packets per second; the line has a fifth to spare.
     let per_second = u64::from(packets) * 2;
     let (rate, line) = (per_second * 12_000, per_second * 14_400);
-    let stop = datagrams / per_second + 1;
+    // Whole seconds. A count that fills them is sent exactly, so that runs with different windows do the same work.
+    let stop = datagrams.div_ceil(per_second);
     let text = format!(
         r#"
 name = "layer-window"
@@ -135,8 +136,8 @@ pub(crate) fn burst_window_of(packets: u32, segments: u64) -> Scenario {
     Scenario::parse(&text, "burst-window", &set).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
 }
 
-/// Three hosts, each with datagrams that fill an OC-3c line, into one OC-3c port for a minute: 64 million cells arrive,
-/// a third of them leaves. Early and partial packet discard, 8192 cells for each.
+/// Three hosts, each with datagrams that fill an OC-3c line, into one OC-3c port for a minute: 64 million cells arrive, and a third of
+/// them leave. Early and partial packet discard, 8192 cells for each.
 pub(crate) fn three_lines_of_cells() -> Scenario {
     let mut text = String::from("name = \"atm-minute\"\ntime_limit = \"60 s\"\n");
     for host in ["a", "b", "c"] {
@@ -154,4 +155,22 @@ pub(crate) fn three_lines_of_cells() -> Scenario {
         );
     }
     Scenario::parse(&text, "atm-minute", &[]).unwrap_or_else(|errors| panic!("{}", errors.render(false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_engine::NoProbe;
+    use bentpipe_sim::run;
+
+    use super::*;
+
+    /// Costs per packet are compared, so the number of packets must not depend on the window.
+    #[test]
+    fn a_larger_window_sends_no_more_datagrams() {
+        let sent = [10, 50].map(|packets| {
+            let result = run(&layer_with(packets, 1000), 1, &mut NoProbe).expect("it runs");
+            result.flows[0].delivered / 1500
+        });
+        assert_eq!(sent, [1000, 1000]);
+    }
 }

@@ -7,7 +7,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
 
-/// Medians over pairs of runs.
+/// Medians over pairs of runs; of an even number the larger middle value.
 pub(crate) struct Paired {
     /// Seconds of CPU, ours.
     pub(crate) ours: f64,
@@ -23,8 +23,8 @@ fn cpu_seconds(who: UsageWho) -> Result<f64> {
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// Pins this process and its children to one core, the last allowed one; migrations slowed our short runs by up to 50
-/// %, varying from run to run. Does nothing without permission.
+/// Pins this process and its children to one core, the last allowed one; migrations slowed our short runs by up to 50 %, varying from
+/// run to run. Does nothing without permission.
 pub(crate) fn stay_on_one_core() {
     let Ok(allowed) = sched_getaffinity(Pid::this()) else { return };
     let last = (0..CpuSet::count()).rev().find(|&core| allowed.is_set(core).unwrap_or(false));

@@ -9,7 +9,7 @@ pub enum Effect {
     Defaults,
     /// Expects this many sockets in that state.
     Count(String, u32),
-    /// Drops the connections in that state.
+    /// Drops the connections in that state, which must be TIME_WAIT: in others nothing is dropped.
     Drop(String),
     /// Unsupported: the feature's name.
     Foreign(&'static str),
@@ -30,7 +30,7 @@ pub const DEFAULTS: [(&str, &str); 11] = [
     ("tcp_slow_start_after_idle", "0"),
 ];
 
-/// What the command means.
+/// The effects of a command, in order.
 pub fn effects(command: &str) -> Vec<Effect> {
     let command = command.replace("\\\n", " ");
     let mut effects = Vec::new();
@@ -71,9 +71,8 @@ fn one(line: &str, effects: &mut Vec<Effect>) {
         "tc" => effects.push(Effect::Foreign("queueing disciplines")),
         "ip" => effects.push(Effect::Foreign("routes")),
         "ss" => effects.push(Effect::Foreign("inet_diag")),
-        // A line that continues with further settings.
+        // Further lines of a `sysctl` command have settings only.
         _ if words.iter().all(|word| word.contains('=')) => settings(&words, effects),
-        // A continued line of settings, each after the program's name.
         _ => effects.push(Effect::Foreign("shell commands beyond sysctl and sockstat")),
     }
 }

@@ -109,7 +109,7 @@ impl Host {
         self.sent.pop_front()
     }
 
-    /// Descriptions of internal errors.
+    /// The description of an internal error, if any is left. Removes it.
     pub fn fault(&mut self) -> Option<String> {
         self.faults.pop()
     }
@@ -173,11 +173,11 @@ impl Host {
         states.filter(|have| *have == state).count() as u32
     }
 
-    /// Drops all connections in a state, without notifying their peers.
+    /// Drops all connections in TIME-WAIT, without notifying their peers, if `state` is "TIME_WAIT". Other states have no effect.
     pub(crate) fn drop_in(&mut self, state: &str) {
         for id in self.ids() {
-            let is_in = matches!((state, self.conn(id).map(Conn::state)), ("TIME_WAIT", Some(State::TimeWait)));
-            if let Some(conn) = self.conn_mut(id).filter(|_| is_in) {
+            let is_dropped = |conn: &&mut Conn| state == "TIME_WAIT" && conn.state() == State::TimeWait;
+            if let Some(conn) = self.conn_mut(id).filter(is_dropped) {
                 (conn.is_dropped, conn.timer) = (true, None);
             }
         }

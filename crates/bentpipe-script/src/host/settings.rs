@@ -192,8 +192,9 @@ impl Settings {
             "tcp_slow_start_after_idle" => config.restart_after_idle = is_on,
             "tcp_reordering" => config.variant.dup_thresh.count = number as u32,
             "tcp_wmem" => self.send_buffer = numbers.get(2).copied().unwrap_or(number).clamp(1, 1 << 22) as usize,
+            // Half of it is the window.
             "tcp_rmem" => {
-                config.receive_buffer = numbers.get(1).copied().unwrap_or(number).clamp(1, 1 << 22) as u32 / 2;
+                config.receive_buffer = numbers.get(1).copied().unwrap_or(number).clamp(2, 1 << 22) as u32 / 2;
             }
             "tcp.recvspace" => config.receive_buffer = number.clamp(1, 1 << 22) as u32,
             "tcp.sendspace" => self.send_buffer = number.clamp(1, 1 << 22) as usize,

@@ -279,6 +279,15 @@ fn sysctls_and_states() {
     );
 }
 
+/// The smallest sizes that the kernels take leave room for a byte.
+#[test]
+fn tiny_buffers_do_no_harm() {
+    let linux = "0 `sysctl -q net.ipv4.tcp_rmem=\"1 1 1\" net.ipv4.tcp_wmem=\"1 1 1\"`\n";
+    let rest = "+0 < . 1:2(1) ack 1 win 65535\n+0 > . 1:1(0) ack 2 win 0\n+0 read(4, ..., 1) = 1\n+0 > . 1:1(0) ack 2 win 1\n\
+        +0 write(4, ..., 1) = 1\n+0 > P. 1:2(1) ack 2";
+    passes(Profile::Linux, &format!("{linux}{SERVER}{rest}"));
+}
+
 /// The largest numbers that the language has, in each place that calculates with them.
 #[test]
 fn huge_numbers_do_no_harm() {

@@ -18,7 +18,7 @@ const MAX_INTERFACES: usize = 4096;
 /// A captured packet, including its link-layer header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<'a> {
-    /// Capture time in nanoseconds.
+    /// Capture time in nanoseconds since 1970.
     pub(crate) at: i64,
     /// Interface of the capture, from 0.
     pub(crate) interface: u32,
@@ -42,9 +42,9 @@ pub(crate) enum Ending {
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: i32,
-    /// Ticks of its clock per second.
+    /// Ticks per second of its packets' times.
     ticks: u64,
-    /// Seconds added to its times.
+    /// Seconds to add to these times.
     offset: i64,
 }
 
@@ -75,7 +75,9 @@ impl Section {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let resolution = if header.is_nanosecond_precision() { 9 } else { 6 };
-                self.interfaces = Interface::new(header.network.0, resolution, 0).into_iter().collect();
+                // The upper half tells the length of a frame check sequence (draft-ietf-opsawg-pcap §4).
+                let link_type = header.network.0 & 0xffff;
+                self.interfaces = Interface::new(link_type, resolution, 0).into_iter().collect();
             }
             PcapBlockOwned::Legacy(packet) => {
                 let scale = self.interfaces.first().map_or(1_000_000, |interface| interface.ticks);
@@ -88,7 +90,10 @@ impl Section {
                     return Err(format!("more than {MAX_INTERFACES} interfaces"));
                 }
                 let new = Interface::new(interface.linktype.0, interface.if_tsresol, interface.if_tsoffset);
-                let wrong = || format!("resolution of time {:#04x}: expected at most 10^-19 s", interface.if_tsresol);
+                let wrong = || {
+                    let code = interface.if_tsresol;
+                    format!("resolution of time {code:#04x}: expected 10^-19 s, 2^-63 s or a coarser one")
+                };
                 self.interfaces.push(new.ok_or_else(wrong)?);
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
@@ -113,8 +118,9 @@ impl Section {
         each: &mut impl FnMut(Frame<'_>),
     ) -> Result<(), String> {
         let known = self.interfaces.get(interface as usize);
-        let known = known
-            .ok_or_else(|| format!("packet of interface {interface}: expected one of {}", self.interfaces.len()))?;
+        let known = known.ok_or_else(|| {
+            format!("packet of interface {interface}: expected a number below {}", self.interfaces.len())
+        })?;
         let at = known.nanos(ticks).ok_or_else(|| format!("time {ticks}: expected one before the year 2262"))?;
         let bytes = data.get(..captured as usize).unwrap_or(data);
         each(Frame { at, interface, link_type: known.link_type, bytes, length });
@@ -142,7 +148,7 @@ pub(crate) fn frames(source: impl Read + Send, mut each: impl FnMut(Frame<'_>)) 
             Err(PcapError::Incomplete(_)) if ended => return Ok(Ending::Cut(at)),
             Err(PcapError::Incomplete(_)) => 0,
             Err(PcapError::BufferTooSmall) => {
-                return Err(Problem::at(at, format!("block longer than {BUFFER} bytes: expected a packet's")));
+                return Err(Problem::at(at, format!("block too long: expected at most {BUFFER} bytes")));
             }
             Err(PcapError::ReadError) => return Err(Problem::at(at, "the file cannot be read".to_owned())),
             Err(_) => {

@@ -24,7 +24,8 @@ pub use steps::Steps;
 /// Number of parts of the log whose quantiles give the intervals.
 const BATCHES: usize = 20;
 
-/// Seconds between pings. `ping -f` sends a hundred or more a second; fewer than one an hour is no measurement.
+/// Bounds of the median interval between pings, in seconds. `ping -f` sends a hundred or more a second; less than one an hour is no
+/// measurement.
 const MIN_SPACING: f64 = 1e-5;
 const MAX_SPACING: f64 = 3600.0;
 
@@ -73,14 +74,17 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
         answers.windows(2).map(|pair| (pair[1].at - pair[0].at) / (pair[1].number - pair[0].number) as f64).collect();
     let grows = || short("expected times that grow from answer to answer");
     let spacing = Sample::new(gaps).map_err(|_| grows())?.median();
-    if !(MIN_SPACING..=MAX_SPACING).contains(&spacing) {
+    if spacing <= 0.0 {
         return Err(grows());
+    }
+    if !(MIN_SPACING..=MAX_SPACING).contains(&spacing) {
+        return Err(short("expected times in seconds, and pings between 10 us and an hour apart"));
     }
     let sample = Sample::new(times.clone()).map_err(|_| short("expected round trips"))?;
     let shortest = sample.sorted();
     let quantile = |p| quantile(&sample, &times, p);
     let mut notes = vec![
-        "how the round trip divides between the two ways cannot be told".to_owned(),
+        "how the round trip divides between the two directions is unknown".to_owned(),
         "a lost ping and a lost answer look the same".to_owned(),
     ];
     if copies > 0 {
@@ -104,7 +108,7 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
     })
 }
 
-/// The fates of all ping numbers from the first to the last answer.
+/// For each ping number from the first to the last answer, true if it is missing.
 fn fates(answers: &[Answer]) -> impl Iterator<Item = bool> {
     let missing = answers.windows(2).map(|pair| pair[1].number - pair[0].number - 1);
     std::iter::once(0).chain(missing).flat_map(|missing| std::iter::repeat_n(true, missing as usize).chain([false]))

@@ -38,7 +38,7 @@ pub(crate) struct Event {
     pub(crate) delay: Option<f64>,
     /// Seconds by which `delay` may be too long, because the receiver may have delayed the report.
     pub(crate) held: f64,
-    /// True if it is the first to answer what it answers; a later one may have been sent later.
+    /// Near the receiver, true for the first data that echoes a timestamp: other data that echoes it may have been sent later.
     pub(crate) is_first: bool,
     /// Seconds of `delay` that may have been spent on a line before the bottleneck, behind segments sent just before.
     pub(crate) ahead: f64,
@@ -60,7 +60,8 @@ pub(crate) struct View {
     /// Minimum time to the sender and back, in nanoseconds.
     pub(crate) to_sender: Option<i64>,
     pub(crate) events: Vec<Event>,
-    /// Median change of the time in the queue between neighbours, seconds: of variations of delay, apart from the queue.
+    /// Median change of the time in the queue from arrival to arrival, in seconds: a measure of the variations of delay that have other
+    /// causes than the queue.
     pub(crate) jitter: f64,
     /// Round trips of data in order of time, in nanoseconds.
     pub(crate) trips: Vec<(i64, i64)>,
@@ -95,12 +96,12 @@ impl View {
         View { side, to_receiver, to_sender, events, jitter, trips }
     }
 
-    /// Per transmission: the larger of the times of its neighbours in the queue, seconds; none if nothing is known of it.
+    /// For each transmission, the larger of the known times in the queue at and around it, in seconds; `None` if none is known.
     pub(crate) fn delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
         spread(self.events.iter().map(|event| (event.of, event.delay)), ledger.transmissions.len())
     }
 
-    /// [`Self::delays`] of first answers, without the time by which they may be too long.
+    /// As [`Self::delays`], of first answers only, and less the time by which they may be too long.
     pub(crate) fn sure_delays(&self, ledger: &Ledger) -> Vec<Option<f64>> {
         let first = self.events.iter().filter(|event| event.is_first);
         let sure = first.map(|event| (event.of, event.delay.map(|delay| delay - event.held)));
@@ -154,7 +155,7 @@ impl View {
     }
 }
 
-/// Median change of the time in the queue between neighbours, in seconds.
+/// Median change of the time in the queue from arrival to arrival, in seconds.
 fn jitter(events: &[Event]) -> f64 {
     let known: Vec<f64> = events.iter().filter_map(|event| event.delay).collect();
     let changes: Vec<f64> = known.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
@@ -163,9 +164,9 @@ fn jitter(events: &[Event]) -> f64 {
 
 fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
     // A receiver that acknowledges every second segment delays the acknowledgement of a single one. A receiver that
-    // acknowledges each segment seems to acknowledge two where an acknowledgement was lost, which is less than one in
-    // ten. (Behind a gap, every receiver acknowledges each segment.) Linux alternates between the two: if single
-    // segments are seldom delayed, the pause before such an acknowledgement and its long trip show it.
+    // acknowledges each segment seems to acknowledge two only where an acknowledgement was lost: less than one in ten.
+    // (Behind a gap, every receiver acknowledges each segment.) Linux alternates between the two: if single segments
+    // are seldom delayed, the pause before such an acknowledgement and its long trip show it.
     let timely = || ledger.arrivals.iter().filter(|arrival| arrival.timely);
     let pairs = timely().filter(|arrival| arrival.segments == 2).count();
     let waits = 10 * pairs > timely().filter(|arrival| arrival.may_wait).count();
@@ -206,7 +207,7 @@ fn held(ledger: &Ledger) -> Vec<(Trip, f64)> {
     let trips = || ledger.sender_trips.iter().filter(|trip| trip.of.is_some());
     let firsts: Vec<&Trip> = trips().filter(|trip| trip.behind == 0).collect();
     let answered = |pair: &[&Trip]| pair[1].of.zip(pair[0].of).is_some_and(|(next, of)| next - of >= pair[0].acks);
-    // Of the last tick the capture may show a part.
+    // The capture may show only a part of the last tick.
     let answered: Vec<bool> = firsts.windows(2).map(answered).chain([false]).collect();
     let mut tick = 0;
     let held = |trip: &Trip| {

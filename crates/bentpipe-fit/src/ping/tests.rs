@@ -55,3 +55,18 @@ fn a_quantile_says_what_it_takes() {
     );
     assert!(matches!(estimate(400), Estimate::Measured { .. }));
 }
+
+#[test]
+fn times_in_another_unit_are_refused_as_such() {
+    let refused = |times: [&str; 3]| {
+        let text: String = times.iter().zip(1..).map(|(at, n)| format!("{at} {n} 30.0\n")).collect();
+        fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect_err("no log").to_string()
+    };
+    let nanoseconds = refused(["1000000000", "2000000000", "3000000000"]);
+    assert!(
+        nanoseconds.ends_with("expected times in seconds, and pings between 10 us and an hour apart"),
+        "{nanoseconds}"
+    );
+    let backwards = refused(["3", "2", "1"]);
+    assert!(backwards.ends_with("expected times that grow from answer to answer"), "{backwards}");
+}

@@ -66,7 +66,9 @@ fn formats_and_link_layers() {
     let vlans = [&[0; 12][..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0]].concat();
     let cooked = [&[0; 14][..], &[8, 0]].concat();
     let cooked_2 = [&[8, 0][..], &[0; 18]].concat();
-    for (link_type, link) in [(101, vec![]), (1, ethernet), (1, vlans), (113, cooked), (276, cooked_2)] {
+    // The frames end with a frame check sequence of two 16-bit words, says the upper half of the last one.
+    let with_check = (0x2400_0001, ethernet.clone());
+    for (link_type, link) in [(101, vec![]), (1, ethernet), (1, vlans), (113, cooked), (276, cooked_2), with_check] {
         for nanos in [false, true] {
             let bytes = pcap(&packets, link_type, &link, nanos);
             check(&of(&bytes), dropped, &format!("link type {link_type} {link:?}, nanoseconds {nanos}"));

@@ -94,7 +94,7 @@ struct Entry {
     /// Whether both SYNs had timestamps; also the client's latest timestamp, once both FINs have arrived.
     has_timestamps: bool,
     last_timestamp: Option<u32>,
-    /// The largest number that this end used on the connection that this one replaces.
+    /// The largest sequence number that this end used on the connection that this one replaces.
     above: Option<SeqNumber>,
     /// When its TIME-WAIT ends.
     lingers_until: Option<Time>,
@@ -185,7 +185,7 @@ impl Uplink {
         stats
     }
 
-    /// What to log about a queue in the link, if there is news.
+    /// The message to log about a queue in the link, if there is a new one.
     pub(super) fn queue_news(&mut self, now: Time) -> Option<standing::Said> {
         self.standing.news(now)
     }

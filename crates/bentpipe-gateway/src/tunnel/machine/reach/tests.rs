@@ -44,7 +44,7 @@ fn three_bytes_for_one() {
 }
 
 #[test]
-fn who_alternates_between_proven_addresses_has_the_last_four() {
+fn the_last_four_proven_addresses_are_kept() {
     let mut reach = Reach::new(Some(address(1)), None, at(0));
     for n in [2, 3, 4, 5] {
         reach.heard(at(0), address(n), 100, true);

@@ -42,16 +42,16 @@ impl Sweep {
 }
 
 fn close(state: &mut State, text: &str) -> PyResult<()> {
-    state.store.sync().map_err(kept)?;
+    state.store.sync().map_err(storage_failed)?;
     if !state.plan.is_finished() {
         return Ok(());
     }
-    state.store.compact().map_err(kept)?;
+    state.store.compact().map_err(storage_failed)?;
     let path = state.store.folder().join("table.parquet");
-    bentpipe_sweep::write_table(&path, &state.plan, &state.store, text).map_err(kept)
+    bentpipe_sweep::write_table(&path, &state.plan, &state.store, text).map_err(storage_failed)
 }
 
-fn kept(error: impl std::fmt::Display) -> PyErr {
+fn storage_failed(error: impl std::fmt::Display) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
 
@@ -62,7 +62,7 @@ impl Sweep {
     fn new(py: Python<'_>, text: String, scenario: Py<Scenario>, folder: &str) -> PyResult<Self> {
         let base = scenario.get().base(py)?;
         let spec = Spec::parse(&text, "sweep", &|_| Ok(base.clone())).map_err(|errors| mistakes(py, &errors))?;
-        let store = Store::open(Path::new(folder)).map_err(kept)?;
+        let store = Store::open(Path::new(folder)).map_err(storage_failed)?;
         let state = State { plan: Plan::new(spec), store, out: BTreeMap::new(), next: 0 };
         Ok(Sweep { state: Mutex::new(state), measure: Measure::of(&scenario.get().value), text })
     }
@@ -75,13 +75,13 @@ impl Sweep {
             sweep(plan, store, threads, &stopped, &|_, _| ())
         })?;
         done.map_err(|error| match error {
-            SweepError::Store(error) => kept(error),
+            SweepError::Store(error) => storage_failed(error),
             SweepError::Plan(_) | SweepError::Threads { .. } => failed(error),
         })
     }
 
-    /// Takes up to `count` runs of one candidate at one point. Returns their number, and the argument for
-    /// [`run_batch`]; `None` if there is nothing to do until results arrive.
+    /// Takes up to `count` runs (at least one) of one candidate at one point. Returns a number for [`Sweep::give`] and the
+    /// argument for [`run_batch`]; `None` if there is nothing to do until results arrive, or at all.
     fn take(&self, py: Python<'_>, count: usize) -> PyResult<Option<(u64, String)>> {
         py.detach(|| {
             let mut state = self.state();
@@ -90,7 +90,7 @@ impl Sweep {
                 if plan.is_finished() || plan.is_waiting() {
                     return Ok(None);
                 }
-                let jobs = plan.next_batch(count, |key| store.get(key).map(|row| row.value)).map_err(failed)?;
+                let jobs = plan.next_batch(count.max(1), |key| store.get(key).map(|row| row.value)).map_err(failed)?;
                 let Some(work) = Job::portable(&jobs) else { continue };
                 let number = *next;
                 *next += 1;
@@ -100,19 +100,20 @@ impl Sweep {
         })
     }
 
-    /// Stores the rows of the work with this number.
+    /// Stores the rows of the work to which [`Sweep::take`] gave this number.
     fn give(&self, py: Python<'_>, number: u64, rows: Vec<Vec<u8>>) -> PyResult<()> {
         let rows: Result<Vec<Row>, _> = rows.iter().map(|row| Row::from_bytes(row)).collect();
         let rows = rows.map_err(|error| PyValueError::new_err(error.to_string()))?;
         py.detach(|| {
             let mut state = self.state();
             let State { plan, store, out, .. } = &mut *state;
-            let jobs = out.remove(&number).ok_or_else(|| PyValueError::new_err("no work of this number is out"))?;
+            let jobs =
+                out.remove(&number).ok_or_else(|| PyValueError::new_err("no work with this number is outstanding"))?;
             if !jobs.iter().map(|job| job.key).eq(rows.iter().map(|row| row.key)) {
-                return Err(PyValueError::new_err("the rows are not those of the work"));
+                return Err(PyValueError::new_err("the rows are not those of the work with this number"));
             }
             for (job, row) in jobs.iter().zip(rows) {
-                store.append(row.clone()).map_err(kept)?;
+                store.append(row.clone()).map_err(storage_failed)?;
                 plan.completed(job, &row, |key| store.get(key).map(|row| row.value));
             }
             Ok(())

@@ -35,7 +35,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "initial_rtt",
         Shape::DURATION,
-        "Round trip before the first is measured, for pacing and probe timeouts: that of an earlier connection, say. Default: 333 ms (RFC 9002).",
+        "Round trip until the first is measured, for pacing and probe timeouts, for example that of an earlier connection. Default: 333 ms (RFC 9002).",
     ),
     field(
         "unordered",
@@ -45,7 +45,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "repair",
         Shape::Probability,
-        "Forward error correction by the application: each block of 16 MB is followed by repair symbols, as many as this share of its data. A block is complete once as many symbols have arrived as its data has. Needs `bytes` and one stream, implies `unordered`. Default: none.",
+        "Forward error correction by the application: each block of 16 MB is followed by repair symbols for this share of its data. A block is complete as soon as any symbols with the length of its data have arrived. Needs `bytes` and one stream, implies `unordered`. Default: none.",
     ),
     field(
         "receive_window",
@@ -65,12 +65,12 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "ack_frequency",
         Shape::Table(ACK_FREQUENCY),
-        "How often the sender asks its peer to acknowledge (draft-ietf-quic-ack-frequency). Default: an ACK for two packets, after 25 ms at most.",
+        "How often the sender asks its peer to acknowledge (draft-ietf-quic-ack-frequency). Default: an ACK for every two packets, delayed by 25 ms at most.",
     ),
     field(
         "scone",
         Shape::Flag,
-        "True: both ends send SCONE packets (draft-ietf-scone-protocol), and a receiver follows the advice of links with `throughput_advice`: its window is what fills such a rate. Default: false.",
+        "True: both ends send SCONE packets (draft-ietf-scone-protocol), and a receiver follows the advice of links with `throughput_advice`: it limits its window to what this rate delivers in a round trip. Default: false.",
     ),
     field(
         "idle_timeout",
@@ -91,6 +91,6 @@ pub(crate) const ACK_FREQUENCY: &[Field] = &[
     field(
         "at_once",
         Shape::Flag,
-        "True: the receiver keeps to it from its first ACK, as agreed on an earlier connection. False: a frame asks for it when the handshake is over. Default: false.",
+        "True: the receiver does so from its first ACK, as agreed on an earlier connection. False: a frame asks for it after the handshake. Default: false.",
     ),
 ];

@@ -9,7 +9,7 @@ use bentpipe_language::suggest::did_you_mean;
 
 use crate::failure::Failure;
 
-/// The kind of a figure: what its values look like.
+/// The kind of a figure, which determines how its values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A bare number.
@@ -88,14 +88,14 @@ pub(crate) struct Bound {
     limit: f64,
 }
 
-/// A figure as it came out.
+/// The value of a figure in the results.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reading<'a> {
-    /// The flow, variant or link; empty for what is about all of them.
+    /// The flow, variant or link; empty if the figure is about all of them.
     pub(crate) scope: &'a str,
     /// The figure's name.
     pub(crate) figure: &'static str,
-    /// `None` if a transfer did not finish: then no bound on it is kept.
+    /// `None` if a transfer did not finish: then every bound on it fails.
     pub(crate) value: Option<f64>,
 }
 
@@ -171,7 +171,7 @@ impl Bound {
         reading.figure == self.figure.name && self.scope.as_deref().is_none_or(|scope| scope == reading.scope)
     }
 
-    /// That nothing of these names is what the condition is about.
+    /// The error for a condition that applies to none of these names.
     fn strange(&self, scope: Option<&str>, names: &[&str]) -> Failure {
         let help = match scope.filter(|_| !names.is_empty()) {
             Some(scope) => did_you_mean(scope, names.iter().copied())
@@ -201,7 +201,7 @@ impl Bound {
     }
 }
 
-/// Checks before the work that what the conditions name is there.
+/// Checks, before any run, that the flows, links or variants named by the conditions exist.
 ///
 /// # Errors
 /// Wrong usage if a condition names a flow, link or variant that does not exist.
@@ -259,7 +259,7 @@ mod tests {
         assert!(fails("goodput < 2 Mb/s", Some(1.9e6)) && !fails("goodput <= 2 Mb/s", Some(2.1e6)));
         assert!(fails("difference > 2 %", Some(2.1)));
         assert!(fails("download.time > 8 s", Some(9.0)) && !fails("upload.time > 8 s", Some(9.0)));
-        assert!(fails("time > 8 s", None), "what did not finish keeps no bound");
+        assert!(fails("time > 8 s", None), "a transfer that did not finish fails every bound");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The control socket of a running emulation: a client sends one line of text and gets one answer.
 //!
-//! A thread waits for clients, so the emulation's loop never does. Everything is bounded: the length of a line, the
-//! time that a client may take, and the number of waiting requests.
+//! A thread waits for clients, so the emulation's loop never does. The length of a line, the time that a client may
+//! stay silent, and the number of waiting requests are bounded.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,7 +15,7 @@ use nix::sys::stat::{Mode, umask};
 /// Maximum length of a line.
 pub const MAX_LINE: u64 = 4096;
 
-/// A client that takes longer for its line or its answer is dropped.
+/// A client that sends nothing of its line, or takes nothing of its answer, for this long is dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Maximum number of waiting requests; further clients wait at the socket.
@@ -80,7 +80,7 @@ impl Control {
         Ok(Control { path: path.to_owned(), requests, bell })
     }
 
-    /// The next request, if there is one; never waits.
+    /// The next request, if there is one; never waits. After a wake-up, call it until it returns `None`.
     pub fn request(&mut self) -> Option<Request> {
         let mut rings = [0; WAITING];
         while matches!(self.bell.read(&mut rings), Ok(1..)) {}
@@ -157,7 +157,7 @@ mod tests {
             std::thread::spawn(move || ask(&path, "hello"))
         };
         let request = loop {
-            if let Some(request) = control.request().filter(|request| !request.line.is_empty()) {
+            if let Some(request) = control.request() {
                 break request;
             }
             std::thread::yield_now();

@@ -53,7 +53,7 @@ impl Lab {
     /// that become hosts; they forward packets for others.
     ///
     /// # Errors
-    /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
+    /// Fails if the scenario is unsupported, if the machine lacks a device, a program or a right, or if a system call fails.
     pub fn build(scenario: &Scenario, more: &[NodeId]) -> Result<Self, EmulateError> {
         let plan = Plan::new(scenario, more)?;
         let network = Network::new(scenario, &plan.hosts)?;
@@ -96,7 +96,7 @@ impl Lab {
         self.unnamed.as_ref()
     }
 
-    /// What programs in the namespaces call a host: its name, or its address if the name does not resolve.
+    /// The name by which programs in the namespaces reach a host, or its address if the name does not resolve.
     pub fn name_of(&self, host: &Host) -> String {
         let is_named = self.unnamed.is_none() && can_resolve(&host.name);
         if is_named { host.name.clone() } else { host.v4.to_string() }
@@ -186,7 +186,7 @@ pub(crate) fn routes(device: &str, has_v6: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// The name in the form used for names in the system.
+/// The name with each character other than ASCII letters, digits, `-` and `_` replaced by `-`, for names in the system.
 fn plain(name: &str) -> String {
     let sign = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     name.chars().map(sign).collect()

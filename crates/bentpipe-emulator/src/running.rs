@@ -26,6 +26,7 @@ const BATCH: usize = 64;
 /// If one turn delivers this many packets, the links are so fast that polling too often would split trains. The next
 /// turn then comes after a pause, like interrupt moderation in network cards.
 const DENSE: u64 = 16;
+/// Length of the pause.
 const REST: Duration = Duration::from_micros(20);
 
 /// Counters of the loop.
@@ -208,7 +209,8 @@ impl Emulator {
         Ok(marks)
     }
 
-    /// True if the loop may pause: an event is due before the end of the pause, and nothing that is due cannot wait.
+    /// True if the loop may pause: an event of the links is due before the end of the pause, no packets are unread, and
+    /// the caller's time comes later.
     fn may_rest(&self, until: Option<Time>) -> bool {
         let rested = self.clock.now() + REST;
         let is_soon = self.network.next().is_some_and(|next| next < rested);

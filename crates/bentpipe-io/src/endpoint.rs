@@ -52,7 +52,7 @@ pub struct Endpoint {
     translation: Option<Translation>,
     outgoing: Ring,
     incoming: Ring,
-    /// How many bytes the rings may still grow, and the number of packets dropped because they could not.
+    /// The number of bytes by which the rings may still grow, and of packets dropped because they could not.
     spare: u64,
     no_room: u64,
     /// Byte counts from the start: written by the user, acknowledged by the peer, received in order, read by the user.
@@ -82,7 +82,7 @@ impl Endpoint {
         Endpoint::open_small(cx, config, local, peer, [send_buffer, whole])
     }
 
-    /// The same, with memory for so many bytes to send and to receive at first. It grows as [`Endpoint::spare`] allows,
+    /// As [`Endpoint::open`], with initial memory for `send` and `receive` bytes. It grows as [`Endpoint::spare`] allows,
     /// as after [`Endpoint::shrink`].
     ///
     /// # Panics
@@ -173,7 +173,7 @@ impl Endpoint {
         if self.outgoing.capacity() > min.max(held as usize) {
             self.outgoing.resize(min.max(held as usize), self.acknowledged..self.written);
         }
-        // Data beyond a gap is not worth a search.
+        // With data beyond a gap the buffer is left as it is: finding the end of that data is not worth the effort.
         let held = if self.connection.beyond_gaps() == 0 { self.readable() as usize } else { usize::MAX };
         if self.incoming.capacity() > min.max(held) {
             self.incoming.resize(min.max(held), self.taken..self.readable);
@@ -185,7 +185,8 @@ impl Endpoint {
         (self.outgoing.capacity() + self.incoming.capacity() + self.connection.memory()) as u64
     }
 
-    /// Sets how many bytes shrunken buffers may grow from now on. A packet that does not fit is then treated as lost.
+    /// Sets the number of bytes by which both buffers together may grow from now on. A packet that does not fit is then
+    /// treated as lost.
     pub fn spare(&mut self, bytes: u64) {
         self.spare = bytes;
     }
@@ -195,7 +196,7 @@ impl Endpoint {
         self.no_room
     }
 
-    /// Lets the send buffer grow to `capacity`, as far as [`Endpoint::spare`] allows.
+    /// Grows the send buffer to `capacity` if [`Endpoint::spare`] allows all of it. Otherwise it stays as it is.
     pub fn grow_outgoing(&mut self, capacity: usize) {
         let more = capacity.saturating_sub(self.outgoing.capacity()) as u64;
         if more > 0 && more <= self.spare {
@@ -243,8 +244,9 @@ impl Endpoint {
         Ok(length)
     }
 
-    /// The program has more to write than can be [written](Self::writable): it waits until a third of the connection's
-    /// send buffer is free, if that is limited. [`Endpoint::write`] calls this where it takes a part of the data.
+    /// Records that the program has more to write than can be [written](Self::writable). If the connection's send buffer
+    /// is limited, the program waits until a third of it is free. [`Endpoint::write`] calls this when it takes only a
+    /// part of the data.
     pub fn wait_for_room(&mut self) {
         self.connection.wait_for_room();
     }
@@ -331,7 +333,7 @@ impl Endpoint {
         if self.connection.state() == State::Listen {
             self.translation = None;
         }
-        // The connection reports the same at the next poll, which may be later.
+        // The connection also reports these at the next poll, but that may come later.
         self.readable = self.connection.received();
         self.acknowledged = self.connection.acknowledged();
         Ok(Receipt::Taken(self.readable - before))

@@ -99,7 +99,8 @@ impl ScenarioError {
         }
     }
 
-    /// The same in the text without its first bytes, `prefix`, under another name: as the user typed it, if the prefix was added.
+    /// The same error in the text without `prefix`, under another name. This is the text that the user typed, if the prefix was added
+    /// to it.
     pub fn without_prefix(mut self, prefix: &str, source: &str) -> Self {
         let Some(text) = self.text.strip_prefix(prefix) else { return self };
         let [start, end] = [self.range.start, self.range.end].map(|at| at.saturating_sub(prefix.len()));
@@ -119,7 +120,7 @@ impl ScenarioError {
         } else if self.line == 0 {
             Group::with_title(level.primary_title(format!("{}: {}", self.source, self.message)))
         } else {
-            // Only its lines: a search for them in the whole text, for each error, takes long in a long file.
+            // The renderer gets only the error's lines: it would search the whole text for them, for each error.
             let text = &*self.text;
             let first = text[..self.range.start].rfind('\n').map_or(0, |at| at + 1);
             let most = floor_boundary(text, self.range.end + MAX_SHOWN);
@@ -175,7 +176,7 @@ impl fmt::Display for ScenarioErrors {
 
 impl std::error::Error for ScenarioErrors {}
 
-/// An error without its position yet.
+/// An error whose position is not yet known.
 #[derive(Clone, Debug, Default)]
 pub struct Mistake {
     /// Path of the key, as for `--set`.
@@ -186,7 +187,7 @@ pub struct Mistake {
     pub expected: Option<String>,
     /// A hint.
     pub help: Option<String>,
-    /// True if it is about the whole text, no line of which is to be shown.
+    /// True if it is about the whole text: no line is shown.
     pub(crate) is_whole: bool,
 }
 
@@ -212,7 +213,7 @@ impl Mistake {
 /// Maximum bytes of a line that are shown after a mistake: a file of another kind may be one line.
 const MAX_SHOWN: usize = 500;
 
-/// Maximum errors that are reported for one text: a file of another kind has one in each line.
+/// Maximum number of errors that are reported for one text: a file of another kind has one in each line.
 const MAX_ERRORS: usize = 20;
 
 /// The mistakes found so far, each once.
@@ -317,7 +318,7 @@ impl Problems {
 mod tests {
     use super::*;
 
-    /// The errors of a text with a mistake in each of so many lines.
+    /// The errors of a text of `lines` lines with a mistake in each, recorded twice and in reverse.
     fn errors(lines: usize) -> ScenarioErrors {
         let mut problems = Problems::of("text");
         let text = "wrong\n".repeat(lines);

@@ -62,7 +62,7 @@ fn meant_below(key: &str, fields: &[Field]) -> Option<String> {
     (!found.is_empty()).then(|| format!("did you mean {}?", found.join(" or ")))
 }
 
-/// Warns about a key's old name; using both names of a key is a mistake.
+/// Warns about a key's old name. Both names of a key in one source are a mistake.
 fn renamed_key(entry: &Entry, path: &str, key: &str, table: &Table, problems: &mut Problems) {
     let old = &entry.key;
     let mistake = Mistake::new(&join(path, old), format!("`{old}` is now called `{key}`"))

@@ -1,4 +1,4 @@
-//! The language as a JSON schema for editors, from the same tables by which the reader refuses unknown keys.
+//! The language as a JSON schema for editors, made from the tables that the reader also uses.
 
 use serde_json::{Map, Value, json};
 

@@ -16,7 +16,7 @@ pub(crate) const IPV4_HEADER: u32 = 20;
 /// Bytes of a TCP header without options (RFC 9293 §3.1).
 pub(crate) const TCP_HEADER: u32 = 20;
 
-/// Ephemeral ports (RFC 6335 §6).
+/// The first ephemeral port (RFC 6335 §6).
 const FIRST_PORT: u32 = 49152;
 /// Number of ephemeral ports. Further flows use the next destination port.
 const PORTS: u32 = 16384;
@@ -62,6 +62,7 @@ impl Packet {
 
 /// Position of the ECN field in [`Parcel`]'s `way`, above the slot.
 const FIELD_AT: u32 = 30;
+/// The bits of the slot.
 const SLOT: u32 = (1 << FIELD_AT) - 1;
 
 /// A packet on a link: its destination, its length, and the slot of its content. Between its first and last hop nothing
@@ -72,7 +73,7 @@ const SLOT: u32 = (1 << FIELD_AT) - 1;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 pub(crate) struct Parcel {
-    /// The destination in the upper half; the ECN field and the slot in the lower half.
+    /// The destination in the upper half. In the lower half, the ECN field and the slot.
     way: u64,
     wire_len: u32,
 }
@@ -129,7 +130,7 @@ impl Bound for Parcel {
     }
 }
 
-/// The fields that every packet has, in half a cache line: a large pipe holds many thousands.
+/// The fields that every packet has. They fill half a cache line: a large pipe holds many thousands of packets.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     /// The number of a datagram.
@@ -152,7 +153,7 @@ const CORRUPT: u8 = 8;
 /// The ECN field.
 const ECN: u8 = 3 << ECN_AT;
 const ECN_AT: u8 = 4;
-/// With [`DATAGRAM`]: the datagram has a content.
+/// With [`DATAGRAM`]: the datagram is one of QUIC and has a content.
 #[cfg(feature = "quic")]
 const QUIC: u8 = 64;
 
@@ -167,12 +168,11 @@ struct Options {
 /// A number beyond all slots.
 const NO_SLOT: u32 = u32::MAX;
 
-/// A queue of free slots. In each, the field `seq` of the head has the number of the next one; in the last,
-/// [`NO_SLOT`].
+/// A queue of free slots, linked by the field `seq` of their heads: the number of the next slot, [`NO_SLOT`] in the last.
 #[derive(Clone, Copy, Debug)]
 struct Free {
     first: u32,
-    /// Valid if there is a first one.
+    /// Meaningless if the queue is empty.
     last: u32,
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct Store {
     heads: Vec<Head>,
     /// Options by slot; valid only if the head says so.
     options: Vec<Options>,
-    /// Contents of QUIC datagrams by slot. That of a lost datagram remains until its slot is reused.
+    /// Contents of QUIC datagrams by slot. The content of a lost datagram remains until its slot is reused.
     #[cfg(feature = "quic")]
     contents: Vec<(QuicPacket, bytes::BytesMut)>,
     /// Free slots of backward and of forward packets. The slot freed first is reused first, in the same direction.
@@ -391,13 +391,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_travels_stays_small() {
+    fn a_parcel_is_small() {
         // Rings hold parcels by value, so their size is the cost of a hop.
         assert_eq!((size_of::<Parcel>(), size_of::<Head>()), (12, 32));
     }
 
     #[test]
-    fn what_is_kept_is_got() {
+    fn a_stored_packet_is_read_back() {
         let mut sack = SackBlocks::NONE;
         sack.push(100, 200, 300);
         let mut plain = Segment::new(Flags::ACK | Flags::PSH);

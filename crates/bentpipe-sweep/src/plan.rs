@@ -95,7 +95,7 @@ pub struct Progress {
     pub at_most: u64,
     /// Completed points.
     pub points_done: usize,
-    /// Points.
+    /// Number of points.
     pub points: usize,
 }
 
@@ -114,7 +114,7 @@ struct Open {
     at: Arc<Point>,
 }
 
-/// A point that can be opened: what takes the time of planning, and needs nothing of the plan.
+/// A point that can be opened. Making it takes most of the time of planning, and needs nothing of the plan.
 struct Ready {
     at: Point,
     /// Fingerprint of each candidate.
@@ -182,7 +182,7 @@ impl Plan {
         Ok(self.next_batch(1, known)?.pop())
     }
 
-    /// As [`Plan::next`], up to `max` runs of one candidate at one point.
+    /// As [`Plan::next`], up to `max` runs of one candidate at one point. With a `max` of 0 it never returns a run.
     ///
     /// # Errors
     /// Fails if the values of a point conflict.
@@ -244,9 +244,9 @@ impl Plan {
         self.progress
     }
 
-    /// The progress, without doing anything: what `known` has is done, as for [`Plan::next`]. Plans all points on `threads` threads (0: one
-    /// per core) and keeps none of their scenarios, since a hundred thousand of them are gigabytes. Calls `planned` with the number of
-    /// points that have been planned.
+    /// The progress if nothing more is run: the runs that `known` has are done, as for [`Plan::next`]. Plans all points on
+    /// `threads` threads (0: one per core) and keeps none of their scenarios, since those of a hundred thousand points take
+    /// gigabytes. Calls `planned` with the number of points that have been planned.
     ///
     /// # Errors
     /// Fails if the values of a point conflict, or if the threads cannot be started.

@@ -19,7 +19,7 @@ use bentpipe_study::scenario::{ConnectionId, Scenario};
 
 use self::samples::{HEAD, Samples, curve, distance, is_met, quantile, row, sorted};
 
-/// Blocks of the clock by which the pings are divided, seconds: derive.py uses the even ones, this the odd ones.
+/// Length in seconds of the blocks by which the pings are divided: derive.py uses the even ones, this program the odd ones.
 const BLOCK: u64 = 600;
 
 /// The pings of the recording are 147 ms apart in the median.
@@ -71,7 +71,7 @@ const HOSTS: &str = "[tcp]\nprofile = \"linux\"\nvariant = \"linux-cubic\"\n";
 /// Each start is simulated with these seeds: a few losses decide what a download reaches.
 const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// The round trips that were heard in blocks of one kind, in milliseconds.
+/// Round trips of the recorded pings in the odd or the even blocks: seconds and milliseconds.
 fn pings(data: &Path, odd: bool) -> anyhow::Result<Samples> {
     let path = data.join("mmsys24_ping_100ms_60min.txt");
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -104,7 +104,7 @@ fn recorded_seconds(path: &Path) -> anyhow::Result<Samples> {
     Ok(means.enumerate().map(|(n, mean)| (n as f64, mean)).collect())
 }
 
-/// The round trips in what `ping -D` printed, in milliseconds.
+/// Round trips from the output of `ping -D`: seconds and milliseconds.
 fn printed_pings(path: &Path) -> anyhow::Result<Samples> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let number = |line: &str, before: &str, after: char| -> Option<f64> {
@@ -167,7 +167,8 @@ impl Observer for Watch {
     }
 }
 
-/// Pings from the terminal for 900 s: the way of a datagram up, and of one down at the same time.
+/// Round trips of pings from the terminal for 900 s, in milliseconds: the delay of a datagram up plus that of one sent down at the same
+/// time.
 fn our_pings(scenario: &Scenario) -> anyhow::Result<Samples> {
     let rate = PING * 8 * 1000 / SPACING_MS;
     let flow = |from: &str, to: &str| {
@@ -211,18 +212,18 @@ fn our_seconds(scenario: &Scenario, transfer: &Transfer) -> anyhow::Result<Sampl
     Ok(all)
 }
 
-/// A second of transfer `n`, far from those of the others: they are no neighbours.
+/// A time for the second `at` of transfer `n`, so far from those of the other transfers that no two of them are neighbours.
 fn apart(n: usize, at: f64) -> f64 {
     (1000 * n) as f64 + at
 }
 
-/// Whether derive.py uses the second `at` of a recording of which it uses a part.
+/// True if derive.py uses the second `at` of a recording: it uses even minutes if it uses only a part.
 fn is_even_minute(at: f64) -> bool {
     (at as u64 / 60).is_multiple_of(2)
 }
 
-/// How far each transfer is from the others together: the least, the median and the most. This is what transfers over one and the same
-/// link differ by. Of the one, only what is compared of a recording is taken.
+/// The distance of each transfer from all others together: minimum, median and maximum. Transfers over the same link differ by this much.
+/// If a recording is compared only in part, only the same part of the one transfer is taken.
 fn among(transfers: &Samples, count: usize, is_fitted: bool) -> [f64; 3] {
     let far = (0..count).map(|n| {
         let is_of_n = |&(at, _): &(f64, f64)| (apart(n, 0.0)..apart(n + 1, 0.0)).contains(&at);
@@ -272,12 +273,12 @@ pub(crate) struct Emulated {
 /// The throughput of a transfer by second: as recorded, ours, over emulated links, and over links with the mean rate and delay.
 struct Throughput {
     title: &'static str,
-    /// What is compared: all of the recording, or what derive.py did not use.
+    /// What is compared: the recording, or the part that derive.py did not use.
     recorded: Samples,
-    /// What it used.
+    /// The part of the recording that derive.py used.
     fitted: Samples,
     ours: Samples,
-    /// Of so many transfers.
+    /// The number of transfers, and their samples.
     real: Option<(usize, Samples)>,
     still: Samples,
     /// Transfers in `ours`.
@@ -400,7 +401,7 @@ pub(crate) fn compare(
     Ok(trips_are_met)
 }
 
-/// What iperf3 printed of transfers over the emulated links: their number, and Mbit/s by second.
+/// The transfers over the emulated links, from the output of iperf3: their number, and Mbit/s by second.
 fn measured(files: &[PathBuf]) -> anyhow::Result<Option<(usize, Samples)>> {
     let mut samples = Samples::new();
     for (n, path) in files.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What stands in for the commands of `linux` on other systems: each ends with exit code 2 and one sentence.
+//! Replacements for the commands of `linux` on other systems: each ends with exit code 2 and one sentence.
 
 use std::ffi::OsString;
 

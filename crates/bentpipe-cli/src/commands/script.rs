@@ -156,8 +156,7 @@ fn conformance(args: &Script) -> Result<End, Failure> {
     Ok(if tally.unexpected.is_empty() { End::Done } else { End::Failed })
 }
 
-/// The first expectation file that matches the folder; a single file matches
-/// any.
+/// The first expectation file that matches the folder; a single file matches any folder.
 fn expectations(root: &Path, files: &[PathBuf]) -> Result<Expectations, Failure> {
     for file in files {
         let refused = |error| Failure::usage(format!("{}: {error}", file.display()), None);

@@ -10,8 +10,8 @@ pub(crate) fn shell(command: &str, arguments: impl Iterator<Item = String>) -> S
     shlex::try_join(all.iter().map(String::as_str)).unwrap_or_else(|_| all.join(" "))
 }
 
-/// A word as programs on Windows take their command line apart: a backslash before a quotation mark escapes it, others stand for
-/// themselves.
+/// Quotes a word by the rules by which programs on Windows split their command line: a backslash before a quotation mark escapes it,
+/// other backslashes are literal.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || r"-_./\:=,+@[]".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -20,7 +20,7 @@ fn quoted(word: &str) -> String {
     let (mut text, mut backslashes) = ("\"".to_owned(), 0);
     for c in word.chars() {
         if c == '"' {
-            // Those before it, and its own.
+            // Doubles the backslashes before the mark, and adds the one that escapes it.
             text.push_str(&"\\".repeat(backslashes + 1));
         }
         backslashes = if c == '\\' { backslashes + 1 } else { 0 };

@@ -21,7 +21,8 @@ impl Predecessors {
         Predecessors { order, flows: BTreeMap::new(), next_purge: MAX_WINDOW, sent_before: 0 }
     }
 
-    /// Records that packet `seq` of a flow is sent. Returns the distance back to its predecessor; 0 if there is none.
+    /// Records that packet `seq` of a flow is sent. Returns the distance back to its predecessor; 0 if there is none within
+    /// a window.
     pub(super) fn of(&mut self, seq: u64, flow: u64) -> u32 {
         let before = match self.order {
             Order::None => None,

@@ -7,7 +7,7 @@ use nix::time::{ClockId, clock_gettime};
 /// The monotonic clock, counted from the creation of this value.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// The system's clock at that time, in nanoseconds.
+    /// The system's clock at the creation, in nanoseconds.
     epoch: u64,
 }
 

@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::unistd::Pid;
 
-/// Interval of looks whether they have ended.
+/// Time between two checks whether the processes have ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Descendants of this process, other than the children that it had at first and theirs.
@@ -21,7 +21,7 @@ pub struct Descendants {
 }
 
 impl Descendants {
-    /// From now on, descendants stay with this process when their parents end.
+    /// Makes descendants stay with this process when their parents end, from now on.
     ///
     /// # Errors
     /// Fails if the kernel refuses it, or if `/proc` cannot be read.
@@ -72,7 +72,7 @@ impl Descendants {
         }
     }
 
-    /// All that run, without zombies.
+    /// All running descendants, without zombies.
     fn alive(&self) -> io::Result<BTreeSet<Pid>> {
         let parents = parents()?;
         let mut found = BTreeSet::new();
@@ -90,7 +90,7 @@ fn parents() -> io::Result<BTreeMap<Pid, Pid>> {
     let numbers = fs::read_dir("/proc")?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let parent = |pid: i32| {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The program's name stands in brackets and may contain some.
+        // The program's name is in parentheses and may itself contain some.
         let mut words = text.rsplit_once(')')?.1.split_whitespace();
         let state = words.next()?;
         let parent = words.next()?.parse().ok()?;

@@ -15,8 +15,8 @@ pub(super) const FULL_RATE: f64 = 403.5;
 /// Runs per point of a curve, at most half of the number of replications.
 const TRIALS_OF_A_POINT: u32 = 4;
 
-/// Runs of a variation that tests why a maximum of the paper's [`TRIALS`] differs: as many, at most half of the number of
-/// replications.
+/// Runs of a variation that tests why our maximum of [`TRIALS`] runs differs from the paper's: also [`TRIALS`], but at most half of
+/// the replications.
 pub(super) fn trials_of_a_variation(lab: &Lab<'_>) -> u32 {
     lab.options().reps.div_ceil(2).min(TRIALS)
 }

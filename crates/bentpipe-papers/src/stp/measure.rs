@@ -18,8 +18,8 @@ pub(super) struct Measured {
     pub(super) aborted: f64,
 }
 
-/// "the ratio between the amount of sent data (without headers) and the time" from the first data segment to the ACK of
-/// the last one (S-M11), without opening and closing.
+/// The time in the paper's goodput, in seconds: "the ratio between the amount of sent data (without headers) and the time" from
+/// the first data segment to the ACK of the last one (S-M11), without opening and closing. `None` if the transfer was aborted.
 fn transfer_time(flow: &FlowResult) -> Option<f64> {
     let (begun, ended) = (flow.connected_at?, flow.acked_at?);
     flow.aborted.is_none().then(|| ended.saturating_since(begun).as_secs_f64())

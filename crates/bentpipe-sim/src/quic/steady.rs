@@ -12,8 +12,9 @@
 //! minimum.
 //!
 //! Without an initial window, it begins with ten packets and doubles each round trip until a queue is seen within a
-//! round. It is then halved, since half of it has been sent since. A configured initial window is used unchanged: it is
-//! known from an earlier connection.
+//! round. It is then halved, because it has doubled since the packets that saw the queue were sent. A configured initial window is used
+//! unchanged: it is known from an earlier connection. After persistent congestion (RFC 9002 §7.6) the window doubles
+//! from its minimum.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -70,12 +71,13 @@ struct Steady {
     window: u64,
     initial_window: u64,
     mtu: u64,
-    /// True until the first queue or loss, if no initial window was configured.
+    /// True while the window doubles: until a queue is seen or a round shrinks it, if no initial window was configured or
+    /// after persistent congestion.
     doubles: bool,
     /// The minimum round trip.
     min_rtt: Duration,
     round: Round,
-    /// For the current batch of ACKs: bytes, and when the newest of its packets was sent.
+    /// For the packets that the current ACK acknowledges: their bytes, and when the newest of them was sent.
     batch: (u64, Instant),
     /// The number of the last packet sent.
     sent: u64,

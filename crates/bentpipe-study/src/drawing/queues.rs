@@ -25,7 +25,7 @@ pub struct Station {
     pub shape: Shape,
     /// The facts written below: quantity and value.
     pub facts: Vec<(String, String)>,
-    /// Why packets return here from the next station, if they do.
+    /// Why packets return to this station from the next one, if they do.
     pub back: Option<String>,
 }
 

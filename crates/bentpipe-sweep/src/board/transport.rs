@@ -35,7 +35,8 @@ enum Knows {
     Nothing,
     /// Its window and its minimum round trip, for careful resume (RFC 9959).
     Resume,
-    /// Its window and its round trip, with which the connection starts; the server, with 0-RTT; and the rate of ACKs.
+    /// Its window and round trip, with which the connection starts; the server's keys, for 0-RTT; and a rate of ACKs that both ends
+    /// have agreed on.
     Path,
 }
 
@@ -101,8 +102,8 @@ pub const TRANSPORTS: &[Transport] = &[
     },
 ];
 
-/// ACKs of a peer that knows the path: an ACK of all ranges that quinn reports is 250 bytes long, so one for 64 packets takes 0.3 %
-/// of their bytes; with the default maximum delay (RFC 9000 §18.2).
+/// ACKs of a peer that knows the path. An ACK with all ranges that quinn reports is 250 bytes long, so one for 64 packets takes 0.3 % of
+/// their bytes. The maximum delay is the default (RFC 9000 §18.2).
 const RARE_ACKS: [(&str, &str); 3] = [("every", "64"), ("delay", "25 ms"), ("at_once", "true")];
 
 impl Transport {

@@ -61,9 +61,9 @@ pub struct Axis {
 /// The values of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// These.
+    /// The listed values.
     List(Vec<String>),
-    /// Any of a range.
+    /// Any value of a range.
     Between(Range),
 }
 
@@ -97,7 +97,7 @@ pub struct Spec {
     pub axes: Vec<Axis>,
     /// How they make points.
     pub design: Design,
-    /// Max runs of each candidate at each point.
+    /// Maximum number of runs of each candidate at each point.
     pub repetitions: u32,
     /// Seed of the first repetition.
     pub seed: u64,

@@ -20,7 +20,7 @@ type Named = Option<(u32, Vec<Number>)>;
 struct Block {
     line: usize,
     text: String,
-    /// True if every quotation after a reference belongs to it, not only one directly after it.
+    /// True if every quotation after a reference belongs to it; false if only one directly after it does.
     all: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Points that must all be seen: retransmissions and losses.
+//! Points that must all be visible: retransmissions and losses.
 //!
-//! As many as a page draws easily are kept as they are. If there are more, they are kept as the squares of a raster that have at
-//! least one: a plot of that size would look the same. A raster's row grows as columns do: rows are merged in pairs.
+//! Up to [`EXACT`] points are kept exactly. Of more, only the squares of a raster that contain a point are kept: a plot of that size
+//! looks the same. If a value lies above the raster, its rows are merged in pairs, as columns are.
 
 use super::columns::{Grid, Place};
 
-/// Max number of points kept as they are.
+/// Maximum number of points kept exactly: a page draws as many easily.
 const EXACT: usize = 8192;
 
 /// Points: seconds, and a segment's number.
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn few_are_kept_as_they_are() {
+    fn few_points_are_kept_exactly() {
         let (dots, grid) = dots([(0.1, 7.0), (12.3456789, 8.0)].into_iter());
         assert_eq!(dots.points(&grid), [0.1, 7.0, 12.3456789, 8.0]);
     }
 
     #[test]
-    fn of_many_each_is_in_a_filled_square_and_no_square_is_filled_without() {
+    fn a_square_is_filled_if_and_only_if_it_has_a_point() {
         let all: Vec<_> = (0..20_000).map(|n| (f64::from(n) * 1e-3, f64::from(n * 7919 % 30_011))).collect();
         let (dots, grid) = dots(all.iter().copied());
         assert_eq!(dots.count, 20_000);

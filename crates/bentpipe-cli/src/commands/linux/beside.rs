@@ -15,13 +15,13 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::Remake;
 
-/// Most senders of a figure: each takes a row.
+/// Maximum number of senders in a figure: each takes a row.
 const ROWS: usize = 4;
 
 /// The name of the kernel's curves.
 const KERNEL: &str = "Linux";
 
-/// Fails unless the file can be written, and has room for this many senders.
+/// Fails if the file cannot be written, or if a figure has no room for this many senders.
 pub(super) fn check(path: &Path, senders: usize, what: &str, help: &str) -> Result<(), Failure> {
     plots::check(path)?;
     if senders > ROWS {
@@ -37,7 +37,7 @@ pub(super) fn simulate<O: Observer>(scenario: &Scenario, observer: &mut O) -> Re
     Ok(result.map_err(Failure::broken)?.flows.iter().map(|flow| flow.received_at).collect())
 }
 
-/// The panels of the flows: titles, what was simulated, and what became of the kernel's.
+/// The panels of the flows, with their titles: the simulated senders beside the kernel's.
 pub(super) fn panels(titles: &[String], sequence: &Sequence, went: &[Went]) -> Vec<Panel> {
     let rows = titles.iter().zip(went).enumerate();
     rows.flat_map(|(n, (title, went))| sequence.beside(n, title, KERNEL, &measured(&went.snapshots))).collect()

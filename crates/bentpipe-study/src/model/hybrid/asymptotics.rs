@@ -21,8 +21,8 @@ pub fn hides_retransmissions(path: &Path) -> f64 {
     4.0 / 3.0 * path.nu() * path.bdp() * path.bdp().ln()
 }
 
-/// The buffer with which Eq. 55 reaches the share `used` of the capacity μ (1-p), TCP packets; `None` if `used` is not
-/// below 1, which no buffer reaches.
+/// The buffer with which Eq. 55 reaches the share `used` of the capacity μ (1-p), TCP packets; `None` if `used` is negative, or
+/// if it is 1 or more, which no buffer reaches.
 pub fn buffer_for_share(path: &Path, used: f64) -> Option<f64> {
     (0.0..1.0).contains(&used).then(|| used / (1.0 - used) * hides_retransmissions(path))
 }
@@ -56,9 +56,9 @@ pub fn split_fills_link(path: &Path) -> f64 {
     (1.0 + 2.0 * path.alpha()) * path.bdp()
 }
 
-/// The buffer beyond which splitting always carries more than end-to-end TCP, as β/(1+2α) (fig. 12), with resolution
-/// `step`; `None` if end-to-end TCP never carries more with two or more packets in flight. Both are in units of μ
-/// (1-p).
+/// The buffer beyond which splitting always carries more than end-to-end TCP (fig. 12), as β/(1+2α), a multiple of
+/// `step`; `None` if end-to-end TCP never carries more with two or more packets in flight. Throughputs are compared in
+/// units of μ (1-p).
 pub fn crossing(path: &Path, step: f64) -> Option<f64> {
     let stretch = 1.0 + 2.0 * path.alpha();
     let better = |x: f64| {

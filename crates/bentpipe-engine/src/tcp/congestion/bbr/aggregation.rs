@@ -10,7 +10,7 @@ const SPAN: u32 = 5;
 /// The estimate, in bytes.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp::congestion) struct Aggregation {
-    /// The time from which ACKs have been ahead of the rate, and the bytes acknowledged since.
+    /// Since when ACKs have been ahead of the rate, and the bytes acknowledged since then.
     since: Time,
     acked: f64,
     /// The largest excess of the current and the previous span, and the number of round trips in the current one.

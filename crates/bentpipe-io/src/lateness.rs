@@ -37,7 +37,7 @@ impl Lateness {
         self.histogram.len()
     }
 
-    /// The median, rounded up to the histogram's microseconds.
+    /// The median, in whole microseconds, to the histogram's two digits.
     pub fn median(&self) -> Duration {
         self.quantile(0.5)
     }
@@ -62,7 +62,7 @@ impl Lateness {
         Some(self.max).filter(|max| *max >= STALL)
     }
 
-    /// The quantile for this fraction.
+    /// The quantile for the fraction `part`, as precise as the median.
     pub fn quantile(&self, part: f64) -> Duration {
         if self.histogram.is_empty() {
             return Duration::ZERO;
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(lateness.max(), Duration::from_secs(70));
         assert!(!lateness.is_too_great());
         assert_eq!(lateness.stall(), Some(Duration::from_secs(70)));
-        // Early is not late.
+        // Early counts as on time.
         lateness.record(at(30), at(29));
         assert_eq!(lateness.max(), Duration::from_secs(70));
     }

@@ -11,7 +11,7 @@ use bentpipe_engine::units::{Duration, Time};
 
 /// Round trips are compared over this interval.
 const SPAN: Duration = Duration::from_secs(60);
-/// Of its seconds, this many must have a round trip: a queue that drains now and then is not a standing one.
+/// The minimum number of its seconds with a round trip: a queue that drains now and then is not a standing one.
 const MIN_SECONDS: u32 = 50;
 /// The excess over the configured round trip that is noticed: half of that, and at least this much.
 const MIN_EXCESS: Duration = Duration::from_millis(200);
@@ -69,14 +69,14 @@ pub(super) struct Standing {
     told: Duration,
     since: Time,
     shortest: Option<Duration>,
-    /// The last second with a round trip, and the number of those.
+    /// The last second with a round trip, and the number of seconds with one.
     second: Option<u64>,
     seconds: u32,
     trial: Option<Trial>,
     /// No pause before this instant, and the number of pauses in a row without effect.
     try_at: Time,
     in_vain: u32,
-    /// The queue that was found last, as a time, and when.
+    /// When a queue was last found, and its length as a time.
     found: Option<(Time, Duration)>,
     is_said: bool,
     news: Option<Said>,
@@ -100,12 +100,12 @@ impl Standing {
         }
     }
 
-    /// The queue, as a time.
+    /// The length of the queue, as a time; zero if there is none.
     pub(super) fn queue(&self) -> Duration {
         self.found.map_or(Duration::ZERO, |(_, queue)| queue)
     }
 
-    /// What to log, if there is news. Also forgets a queue that was not found again.
+    /// The message to log, if there is a new one. Also forgets a queue that was not found again.
     pub(super) fn news(&mut self, now: Time) -> Option<Said> {
         if let Some((at, _)) = self.found
             && now.saturating_since(at) >= QUIET

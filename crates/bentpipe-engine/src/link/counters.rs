@@ -13,11 +13,11 @@ pub struct LinkCounters {
     pub delivered_bytes: u64,
     /// Lost because the queue was full.
     pub dropped_full: u64,
-    /// Dropped by RED.
+    /// Dropped before the queue was full: by RED, CoDel, FQ-CoDel, DualPI2 or early packet discard.
     pub dropped_early: u64,
     /// Lost on the channel.
     pub dropped_channel: u64,
-    /// Lost by the drop list.
+    /// Lost because the drop list names them.
     pub dropped_listed: u64,
     /// Dropped because they exceed the link's MTU.
     pub dropped_too_long: u64,
@@ -36,6 +36,7 @@ impl LinkCounters {
     pub const fn dropped(&self) -> u64 {
         self.dropped_full + self.dropped_early + self.dropped_channel + self.dropped_listed + self.dropped_too_long
     }
+
     /// Counts an offered packet, either admitted with this many waiting or dropped for this reason. Returns true at a
     /// new maximum.
     #[inline(always)]

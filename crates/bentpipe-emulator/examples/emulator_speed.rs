@@ -3,7 +3,8 @@
 //! the same with nothing between the devices: each train is forwarded as it was read.
 //!
 //! The emulator's thread also pays for kernel work: a packet written to a device is processed by the receiving host's
-//! stack in the same call.
+//! stack in the same call. It has a processor of its own if there are several; the programs share the others. Otherwise
+//! the scheduler would decide how many packets the thread finds at a time.
 //!
 //! usage, as root: cargo run --release -p bentpipe-emulator --example emulator_speed [SECONDS]
 
@@ -19,7 +20,9 @@ use bentpipe_engine::units::Duration as Span;
 use bentpipe_io::Namespace;
 use bentpipe_study::scenario::Scenario;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::Pid;
 use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
 const LINK: &str = r#"
@@ -168,6 +171,14 @@ fn transfer<T>(
             Ok(())
         })?;
     }
+    let processors = std::thread::available_parallelism()?.get();
+    let [own, others] = [processors - 1..processors, 0..(processors - 1).max(1)];
+    let as_program = move || {
+        // Without it, the figures depend on the scheduler.
+        let _ = stay_on(others.clone());
+    };
+    let as_program = &as_program;
+    stay_on(own)?;
     let listener = b.inside(|| TcpListener::bind((address, 0)))?;
     let to = listener.local_addr()?;
     let over = AtomicBool::new(false);
@@ -179,12 +190,14 @@ fn transfer<T>(
         sink.set_read_timeout(Some(Duration::from_millis(100)))?;
         return std::thread::scope(|scope| {
             scope.spawn(move || {
+                as_program();
                 let mut block = [0; 2000];
                 while !over.load(Ordering::Relaxed) {
                     let _ = sink.recv(&mut block);
                 }
             });
             scope.spawn(move || {
+                as_program();
                 while !over.load(Ordering::Relaxed) {
                     let _ = source.send(&[0; 1400]);
                 }
@@ -194,11 +207,13 @@ fn transfer<T>(
     }
     std::thread::scope(|scope| {
         scope.spawn(move || {
+            as_program();
             let Ok((mut stream, _)) = listener.accept() else { return };
             let mut block = vec![0; 1 << 20];
             while stream.read(&mut block).is_ok_and(|got| got > 0) && !over.load(Ordering::Relaxed) {}
         });
         scope.spawn(move || {
+            as_program();
             let Ok(mut stream) = a.inside(|| TcpStream::connect(to)) else { return };
             let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
             let block = vec![0; 1 << 20];
@@ -208,6 +223,13 @@ fn transfer<T>(
         });
         moves(&|| over.store(true, Ordering::Relaxed))
     })
+}
+
+/// Runs this thread on these processors only.
+fn stay_on(processors: std::ops::Range<usize>) -> nix::Result<()> {
+    let mut set = CpuSet::new();
+    processors.into_iter().try_for_each(|processor| set.set(processor))?;
+    sched_setaffinity(Pid::from_raw(0), &set)
 }
 
 fn next(device: &SyncDevice, train: &mut [u8]) -> std::io::Result<Option<usize>> {

@@ -23,11 +23,13 @@ use crate::tap::Tap;
 /// Maximum number of trains read from a device before the links' turn.
 const BATCH: usize = 64;
 
-/// If one turn delivers this many packets, the links are so fast that polling too often would split trains. The next
-/// turn then comes after a pause, like interrupt moderation in network cards.
-const DENSE: u64 = 16;
+/// If a turn delivers several packets, at least one for each such time since the last turn, the links are so fast that
+/// polling too often would split trains. The next turn then comes after a pause, like interrupt moderation in network
+/// cards. At 1 Gbit/s packets of full length are 12 us apart.
+const DENSE: Duration = Duration::from_micros(5);
+const SEVERAL: u64 = 4;
 /// Length of the pause.
-const REST: Duration = Duration::from_micros(20);
+const REST: Duration = Duration::from_micros(40);
 
 /// Counters of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +66,10 @@ pub struct Emulator {
     ready: Vec<u64>,
     /// True if a device has more packets than one turn reads.
     unread: bool,
-    /// Number of packets that the last turn delivered.
-    handed_over: u64,
+    /// When the last turn found its packets.
+    found_at: Time,
+    /// True if the last turn delivered packets so fast that the next one comes after a pause.
+    is_dense: bool,
     turns: u64,
 }
 
@@ -95,7 +99,8 @@ impl Emulator {
             tap: None,
             ready: Vec::new(),
             unread: false,
-            handed_over: 0,
+            found_at: Time::ZERO,
+            is_dense: false,
             turns: 0,
         })
     }
@@ -176,7 +181,7 @@ impl Emulator {
         let Traffic { sent, arrived, .. } = self.traffic;
         let until = Time::earliest(until, self.wakeful.rest(self.clock.now()));
         let deadline = if self.unread { Some(Time::ZERO) } else { Time::earliest(self.network.next(), until) };
-        if self.handed_over >= DENSE && self.may_rest(until) {
+        if self.is_dense && self.may_rest(until) {
             std::thread::sleep(StdDuration::from_nanos(REST.as_nanos()));
         }
         let mut ready = std::mem::take(&mut self.ready);
@@ -195,8 +200,10 @@ impl Emulator {
         self.ready = ready;
         // This includes packets over links without delay, which have already passed.
         self.advance(self.clock.now());
-        self.handed_over = self.traffic.arrived - arrived;
-        if self.handed_over > 0 || self.traffic.sent > sent {
+        let delivered = self.traffic.arrived - arrived;
+        let since = now.saturating_since(std::mem::replace(&mut self.found_at, now));
+        self.is_dense = delivered >= SEVERAL && since <= DENSE.saturating_mul(delivered);
+        if delivered > 0 || self.traffic.sent > sent {
             self.wakeful.stir(now);
         }
         self.turns += 1;

@@ -16,10 +16,14 @@ use crate::linux::tun::{self, TunConfig};
 /// Maximum number of empty buffers kept, of 64 kB each. Further buffers of a burst are freed.
 const SPARE: usize = 512;
 
-/// Empty buffers for whole trains, for reuse.
+/// Capacity of short buffers, for a packet of up to 2 kB. As many are kept.
+const SHORT: usize = 2048;
+
+/// Empty buffers, for reuse: long ones for whole trains, short ones for most single packets.
 #[derive(Debug, Default)]
 pub struct Buffers {
     spare: Vec<Vec<u8>>,
+    short: Vec<Vec<u8>>,
 }
 
 impl Buffers {
@@ -42,7 +46,20 @@ impl Buffers {
     fn give_bytes(&mut self, bytes: Vec<u8>) {
         if bytes.len() == ROOM + LONGEST && self.spare.len() < SPARE {
             self.spare.push(bytes);
+        } else if bytes.capacity() == SHORT && self.short.len() < SPARE {
+            self.short.push(bytes);
         }
+    }
+
+    /// A copy of a packet, in a short buffer if it takes at least a quarter of it.
+    fn copy(&mut self, packet: &[u8]) -> Vec<u8> {
+        if !(SHORT / 4..=SHORT).contains(&packet.len()) {
+            return packet.to_vec();
+        }
+        let mut bytes = self.short.pop().unwrap_or_else(|| Vec::with_capacity(SHORT));
+        bytes.clear();
+        bytes.extend_from_slice(packet);
+        bytes
     }
 
     fn take(&mut self) -> Vec<u8> {
@@ -130,7 +147,7 @@ impl TrainTun {
         };
         // Short packets are copied, so that they do not hold a long buffer; long ones are not.
         if end < bytes.len() / 4 {
-            let short = bytes[..end].to_vec();
+            let short = buffers.copy(&bytes[..end]);
             buffers.give_bytes(bytes);
             bytes = short;
         }
@@ -242,6 +259,25 @@ mod tests {
             buffers.give_bytes(vec![0; ROOM + LONGEST]);
         }
         assert_eq!(buffers.spare.len(), SPARE);
+    }
+
+    #[test]
+    fn short_buffers_are_used_again() {
+        let mut buffers = Buffers::default();
+        let first = buffers.copy(&[7; SHORT]);
+        let at = first.as_ptr();
+        buffers.give_bytes(first);
+        let second = buffers.copy(&[8; SHORT / 4]);
+        assert_eq!((second.as_ptr(), &second[..]), (at, &[8; SHORT / 4][..]), "nothing of the first is left");
+        for len in [SHORT / 4 - 1, SHORT + 1] {
+            let copy = buffers.copy(&vec![9; len]);
+            assert_eq!((copy.len(), copy.capacity()), (len, len));
+            buffers.give_bytes(copy);
+        }
+        for _ in 0..=SPARE {
+            buffers.give_bytes(Vec::with_capacity(SHORT));
+        }
+        assert_eq!((buffers.short.len(), buffers.spare.len()), (SPARE, 0));
     }
 
     /// A device that is down (EIO) or whose host has no memory (ENOBUFS) may take the next packet. One that was removed does not.

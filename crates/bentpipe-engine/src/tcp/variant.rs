@@ -105,10 +105,10 @@ pub enum Growth {
 pub enum SlowStartExit {
     /// A loss.
     Loss,
-    /// Growing round trips (HyStart++, RFC 9406), or a loss. Needs timestamps.
+    /// Growing round trips (HyStart++, RFC 9406), or a loss. Needs timestamps or RACK.
     HyStartPlusPlus,
     /// A train of ACKs that lasts half a round trip, growing round trips (HyStart, Ha and Rhee 2011), or a loss. Linux
-    /// uses it with CUBIC.
+    /// uses it with CUBIC. Needs RACK.
     HyStart,
     /// Deliveries that no longer double per round trip (SEARCH, draft-chung-ccwg-search), or a loss. Needs timestamps or RACK.
     Search,

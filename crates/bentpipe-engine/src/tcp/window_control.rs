@@ -1,7 +1,7 @@
 //! Congestion control for another transport: ACKs and losses in, a window out.
 //!
-//! The transport detects losses and paces by itself, so only controls that set a window fit. BBR does not: it sets a
-//! rate and needs the rate samples of this crate's sender.
+//! The transport detects losses and paces by itself, so only controls that set a window from ACKs and losses fit. BBR and
+//! Westwood+ do not: they need the rate samples of this crate's sender.
 
 use super::config::TcpConfig;
 use super::congestion::{AckSample, Congestion};
@@ -36,12 +36,13 @@ pub struct WindowControl {
 
 impl WindowControl {
     /// The control of a row of the table, for packets of at most `mss` bytes and an initial window in packets. `paced`:
-    /// the transport spreads each window over the round trip. Returns `None` if the row's control sets a rate, or if
-    /// its window is fixed.
+    /// the transport spreads each window over the round trip. Returns `None` if the row's control measures the rate of
+    /// delivery ([`CongestionControl::needs_rack`](super::variant::CongestionControl::needs_rack)), or if its window is
+    /// fixed.
     pub fn new(row: &Variant, mss: u16, initial_window: u32, paced: bool) -> Option<Self> {
         let variant = Variant { initial_window, ..*row };
         let mut congestion = Congestion::new(&TcpConfig { mss, variant, ..TcpConfig::default() }, false);
-        let sets_window = row.startup == Startup::SlowStart && !congestion.properties().sets_rate;
+        let sets_window = row.startup == Startup::SlowStart && !row.congestion.needs_rack();
         if paced {
             congestion.allow_for_pacing();
         }
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_no_window() {
-        for row in ["bbr", "bbr3", "constant-window"] {
+        for row in ["bbr", "bbr3", "westwood", "constant-window"] {
             let row = Variant::named(row).expect("a row of the table");
             assert!(WindowControl::new(&row, 1000, 10, true).is_none(), "{row:?}");
         }

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use bentpipe_engine::tcp::variant::{PipeForm, Recovery, SlowStartExit, Startup};
 use bentpipe_engine::tcp::{TcpConfig, Variant};
 
 use super::profile::{Profile, profile};
@@ -212,7 +213,6 @@ pub fn lacks_window(variant: &str, variants: &Variants, explicit: &TcpOverrides)
 /// Contradictions in the settings of one end: the key to report, and the reason.
 pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
     use crate::quantity::format_duration as text;
-    use bentpipe_engine::tcp::variant::Recovery;
     let mut found = Vec::new();
     let rto = &config.rto;
     if rto.min > rto.max {
@@ -233,6 +233,7 @@ pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
     if matches!(config.variant.recovery, Recovery::Pipe(_)) && !config.variant.sack {
         found.push(("sack", "SACK-based recovery needs `sack = true`".to_owned()));
     }
+    found.extend(lacks_rack(config));
     if config.timestamps && config.mss <= 12 {
         found.push(("mss", "timestamps take 12 B of each segment: nothing is left for data".to_owned()));
     }
@@ -241,5 +242,31 @@ pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
         let message = format!("a receive window of {buffer} B cannot hold a segment of {} B", config.mss);
         found.push(("receive_buffer", message));
     }
+    found
+}
+
+/// Settings that get no samples without RACK, or without timestamps, and would have no effect.
+fn lacks_rack(config: &TcpConfig) -> Vec<(&'static str, String)> {
+    let variant = &config.variant;
+    if variant.recovery == Recovery::Pipe(PipeForm::Rack) || variant.startup != Startup::SlowStart {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let control = variant.congestion;
+    if control.needs_rack() {
+        let word = control.word();
+        found.push(("congestion_control", format!("the congestion control `{word}` needs `recovery = \"rack\"`")));
+    }
+    let exit = match variant.slow_start_exit {
+        SlowStartExit::HyStart => Some("`slow_start_exit = \"hystart\"` needs `recovery = \"rack\"`"),
+        SlowStartExit::HyStartPlusPlus if !config.timestamps => {
+            Some("`slow_start_exit = \"hystart++\"` needs `timestamps = true` or `recovery = \"rack\"`")
+        }
+        SlowStartExit::Search if !config.timestamps => {
+            Some("`slow_start_exit = \"search\"` needs `timestamps = true` or `recovery = \"rack\"`")
+        }
+        _ => None,
+    };
+    found.extend(exit.map(|message| ("slow_start_exit", message.to_owned())));
     found
 }

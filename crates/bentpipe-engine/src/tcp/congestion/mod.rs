@@ -217,6 +217,14 @@ macro_rules! controls {
                     $(CongestionControl::$name => <$control>::describe(growth),)+
                 }
             }
+
+            /// True if the control measures the rate of delivery, for which it needs RACK
+            /// ([`PipeForm::Rack`](super::variant::PipeForm::Rack)). With another recovery it gets no samples.
+            pub fn needs_rack(self) -> bool {
+                match self {
+                    $(CongestionControl::$name => <$control>::PROPERTIES.measures_rate,)+
+                }
+            }
         }
     };
 }

@@ -43,7 +43,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
             true
         },
     },
-    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps. \"hystart\": also half a round trip of closely spaced ACKs, or growing round trips (Ha and Rhee 2011, Linux); needs `recovery = \"rack\"`. \"search\": also deliveries that no longer double per round trip (SEARCH, draft-chung-ccwg-search); needs timestamps or `recovery = \"rack\"`.",
+    row!("slow_start_exit", "End of the first slow start. \"loss\": a loss. \"hystart++\": also growing round trips, before the queue overflows (RFC 9406); needs timestamps or `recovery = \"rack\"`. \"hystart\": also half a round trip of closely spaced ACKs, or growing round trips (Ha and Rhee 2011, Linux); needs `recovery = \"rack\"`. \"search\": also deliveries that no longer double per round trip (SEARCH, draft-chung-ccwg-search); needs timestamps or `recovery = \"rack\"`.",
         words slow_start_exit, variant.slow_start_exit),
     row!("limited_slow_start", "Limited slow start: windows larger than this grow by about half of it per round trip (max_ssthresh of RFC 3742: 100 segments).", optional SEGMENTS, variant.limited_slow_start),
     row!("dup_thresh.count", "Number of duplicate ACKs that indicate a loss (RFC 5681: 3).",

@@ -65,10 +65,55 @@
 //! assert!(now > Time::ZERO + delay.saturating_mul(3));
 //! ```
 //!
+//! # Controls, losses, and other transports
+//!
+//! [`TcpConfig::variant`](tcp::TcpConfig::variant) says how a sender works. [`Variant::named`](tcp::Variant::named) gives a
+//! row of the [table](tcp::variant::VARIANTS), and each of its fields can be replaced. A [`Probe`] sees what happens inside
+//! machines, such as losses. [`WindowControl`](tcp::WindowControl) lends a control to another transport.
+//!
+//! ```
+//! use bentpipe_engine::probe::{Event, Who};
+//! use bentpipe_engine::tcp::variant::CongestionControl;
+//! use bentpipe_engine::tcp::{TcpConfig, Variant, WindowControl};
+//! use bentpipe_engine::units::Time;
+//! use bentpipe_engine::{Context, Probe};
+//!
+//! // A row of the table, and the same with another control.
+//! let cubic = Variant::named("cubic").expect("a row of the table");
+//! let hybla = Variant { congestion: CongestionControl::Hybla, ..cubic };
+//! let config = TcpConfig { variant: hybla, ..TcpConfig::default() };
+//! assert!(config.is_wire_true());
+//!
+//! // Prints the losses that senders find and that links cause. Pass this context to `handle`, `poll`, `offer` and `take`.
+//! struct Losses;
+//!
+//! impl Probe for Losses {
+//!     fn event(&mut self, now: Time, who: Who, event: &Event) {
+//!         if let Event::RecoveryEntered { .. } | Event::Timeout { .. } | Event::Dropped { .. } = event {
+//!             println!("{now:?} {who:?} {event:?}");
+//!         }
+//!     }
+//! }
+//!
+//! let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut Losses };
+//! # cx.emit(|| Event::RecoveryLeft);
+//!
+//! // The window of a transport with packets of 1200 bytes, which starts with ten of them.
+//! let mut control = WindowControl::new(&cubic, 1200, 10, true).expect("CUBIC sets a window");
+//! control.on_loss(12_000, false);
+//! assert_eq!(control.window(), 8_400); // RFC 9438 §4.6: 0.7 of it
+//! ```
+//!
+//! # Features and targets
+//!
+//! The feature `ns2`, on by default, adds the ways in which ns-2 departs from the RFCs; a program for real traffic can do
+//! without it. The crate needs no operating system of its own: it compiles for `wasm32-unknown-unknown`, too.
+//!
 //! # Modules
 //!
 //! - [`units`]: time, rates, probabilities. [`stream`]: named random streams. [`probe`]: observers.
-//! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`]: links in cells.
+//! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`]: links in cells. [`network`]: paths
+//!   over many links.
 //! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one on behalf of the destination.
 //! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link.
 //!   [`compression`]: header compression.

@@ -228,7 +228,8 @@ macro_rules! for_each_variant {
         #[test]
         fn every_row_is_tried() {
             let tried = [$($name),+];
-            assert!(VARIANTS.iter().all(|(name, ..)| tried.contains(name)));
+            let untried: Vec<_> = VARIANTS.iter().map(|row| row.0).filter(|name| !tried.contains(name)).collect();
+            assert_eq!(untried, [""; 0], "rows without a line below");
         }
     };
 }

@@ -248,7 +248,11 @@ impl Half for Sender {
     }
 
     fn check(&self) {
-        debug_assert!(self.congestion.window.is_sound());
+        debug_assert!(
+            self.congestion.window.is_sound(),
+            "the congestion control left no segment: {:?}",
+            self.congestion.window
+        );
         self.seq.check();
     }
 }

@@ -168,7 +168,7 @@ impl Bound {
 
     /// True if the condition is about this reading.
     pub(crate) fn is_about(&self, reading: &Reading<'_>) -> bool {
-        reading.figure == self.figure.name && self.scope.as_deref().is_none_or(|scope| scope == reading.scope)
+        reading.figure == self.figure.name && self.scope.as_deref().is_none_or(|scope| covers(scope, reading.scope))
     }
 
     /// The error for a condition that applies to none of these names.
@@ -201,14 +201,35 @@ impl Bound {
     }
 }
 
+/// True if a condition's name means this flow, variant or link: `sat` means both directions, `sat/forward` one of them.
+fn covers(scope: &str, name: &str) -> bool {
+    name.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// Checks, before any run, that the flows, links or variants named by the conditions exist.
 ///
 /// # Errors
 /// Wrong usage if a condition names a flow, link or variant that does not exist.
 pub(crate) fn check_names<'a>(bounds: &[Bound], names: impl Iterator<Item = &'a str> + Clone) -> Result<(), Failure> {
     for bound in bounds {
-        if let Some(scope) = bound.scope.as_deref().filter(|scope| !names.clone().any(|name| name == *scope)) {
+        if let Some(scope) = bound.scope.as_deref().filter(|scope| !names.clone().any(|name| covers(scope, name))) {
             return Err(bound.strange(Some(scope), &names.clone().collect::<Vec<_>>()));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that there are readings for each condition, whatever their values.
+///
+/// # Errors
+/// Wrong usage if a condition applies to none of the readings.
+pub(crate) fn check(bounds: &[Bound], readings: &[Reading<'_>]) -> Result<(), Failure> {
+    for bound in bounds {
+        if !readings.iter().any(|reading| bound.is_about(reading)) {
+            let mut names: Vec<_> =
+                readings.iter().filter(|one| one.figure == bound.figure.name).map(|one| one.scope).collect();
+            names.dedup();
+            return Err(bound.strange(bound.scope.as_deref(), &names));
         }
     }
     Ok(())
@@ -219,14 +240,9 @@ pub(crate) fn check_names<'a>(bounds: &[Bound], names: impl Iterator<Item = &'a 
 /// # Errors
 /// Wrong usage if a condition applies to none of the readings.
 pub(crate) fn kept(bounds: &[Bound], readings: &[Reading<'_>]) -> Result<bool, Failure> {
+    check(bounds, readings)?;
     let mut all_kept = true;
     for bound in bounds {
-        if !readings.iter().any(|reading| bound.is_about(reading)) {
-            let mut names: Vec<_> =
-                readings.iter().filter(|one| one.figure == bound.figure.name).map(|one| one.scope).collect();
-            names.dedup();
-            return Err(bound.strange(bound.scope.as_deref(), &names));
-        }
         for failure in readings.iter().filter_map(|reading| bound.failure(reading)) {
             note!("{failure}");
             all_kept = false;
@@ -260,6 +276,19 @@ mod tests {
         assert!(fails("difference > 2 %", Some(2.1)));
         assert!(fails("download.time > 8 s", Some(9.0)) && !fails("upload.time > 8 s", Some(9.0)));
         assert!(fails("time > 8 s", None), "a transfer that did not finish fails every bound");
+    }
+
+    #[test]
+    fn a_link_has_two_directions() {
+        let about = |condition: &str, scope| {
+            let bound = Bound::parse(condition, SHELL).expect("a condition");
+            bound.failure(&Reading { scope, figure: "dropped", value: Some(2.0) }).is_some()
+        };
+        assert!(about("sat.dropped > 1", "sat/forward") && about("sat.dropped > 1", "sat/backward"));
+        assert!(!about("sat.dropped > 1", "satellite/forward") && !about("sat/forward.dropped > 1", "sat/backward"));
+        let bounds = [Bound::parse("sat.dropped > 1", SHELL).expect("a condition")];
+        assert!(check_names(&bounds, ["sat/forward"].into_iter()).is_ok());
+        assert!(check_names(&bounds, ["lan/forward"].into_iter()).is_err());
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub(crate) struct Shell {
     pub(crate) control: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) watch: Watch,
-    /// Exit with 1 if this holds for the command's time, or for the bytes that a link dropped or delivered; repeatable
+    /// Exit with 1 if this holds: `time` of the command, packets `dropped` by a link, `bytes` delivered; repeatable
     #[arg(long, value_name = "[LINK.]FIGURE>VALUE", value_parser = shell_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
     /// Write the command's time and exit code and the links' counters as JSON

@@ -40,6 +40,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         output::check_writable(path)?;
     }
     output::beside(&inputs, &[args.watch.pcap.as_deref(), args.json.as_deref()])?;
+    fail_if::check(&args.fail_if, &readings(&scenario, std::iter::repeat([0; 2]), Duration::ZERO))?;
     let mut notes = Vec::new();
     let is_root = !rootless::is_needed();
     // It must live as long as the command.
@@ -100,7 +101,8 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         let json = Json { remake: &remake, time_s: took.as_secs_f64(), exit_code, summary: &summary };
         write_whole(path, output::json(&json)?.as_bytes()).map_err(Failure::unwritten)?;
     }
-    let kept = fail_if::kept(&args.fail_if, &readings(&scenario, &behind, took))?;
+    let counters = behind.emulator().counters().into_iter().map(|link| [link.dropped(), link.delivered_bytes]);
+    let kept = fail_if::kept(&args.fail_if, &readings(&scenario, counters, took))?;
     behind.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(Failure::unwritten)?;
     match end {
         Ok(End::Code(0)) if !kept => Ok(End::Failed),
@@ -120,12 +122,12 @@ struct Json<'a> {
     summary: &'a Summary,
 }
 
-/// What `--fail-if` can be about.
-fn readings<'a>(scenario: &'a Scenario, behind: &Behind, took: Duration) -> Vec<Reading<'a>> {
+/// What `--fail-if` can be about, from what each link has dropped and the bytes that it has delivered.
+fn readings(scenario: &Scenario, counters: impl Iterator<Item = [u64; 2]>, took: Duration) -> Vec<Reading<'_>> {
     let mut readings = vec![Reading { scope: "", figure: "time", value: Some(took.as_secs_f64()) }];
-    for (link, counters) in scenario.links.iter().zip(behind.emulator().counters()) {
+    for (link, [dropped, bytes]) in scenario.links.iter().zip(counters) {
         let of = |figure, count: u64| Reading { scope: link.name.as_str(), figure, value: Some(count as f64) };
-        readings.extend([of("dropped", counters.dropped()), of("bytes", counters.delivered_bytes)]);
+        readings.extend([of("dropped", dropped), of("bytes", bytes)]);
     }
     readings
 }

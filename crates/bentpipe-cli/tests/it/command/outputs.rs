@@ -392,6 +392,16 @@ fn conditions_on_what_is_not_there_are_refused_before_the_run() {
     let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "reno.time > 1 s"];
     let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
     assert!(error.contains("names something that the results do not have"), "{error}");
+    // Both would first need rights that this test may not have, or run for a while.
+    #[cfg(target_os = "linux")]
+    for command in [
+        &["verify", "small.toml", "--fail-if", "dota.time > 1 s"][..],
+        &["shell", "small.toml", "--fail-if", "dota.dropped > 1", "--", "true"],
+        &["shell", "small.toml", "--fail-if", "data.time > 1 s", "--", "true"],
+    ] {
+        let error = refused(folder.path(), 2, command);
+        assert!(error.contains("names something that the results do not have"), "{command:?}: {error}");
+    }
 }
 
 #[test]

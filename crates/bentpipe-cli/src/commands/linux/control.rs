@@ -90,10 +90,7 @@ impl Live {
 
     /// The links lose what leaves them for so long.
     fn fade(&mut self, links: &[LinkId], span: &str, emulator: &mut Emulator) -> Result<Done, String> {
-        let span = single::duration(span).map_err(|error| error.to_string())?;
-        if span == Duration::ZERO {
-            return Err("a fade must be longer than 0 s".to_owned());
-        }
+        let span = length(span)?;
         let until = emulator.clock().now() + span;
         for &link in links {
             self.fades.retain(|&(other, _)| other != link);
@@ -219,8 +216,13 @@ impl Live {
 
 /// Refuses what is no setting of a link, or none that can change; of a path, the first step counts.
 fn known(link: &str, key: &str) -> Result<(), String> {
-    const ENDS: [&str; 6] = ["name", "between", "from", "to", "forward", "backward"];
+    const ENDS: [&str; 4] = ["name", "between", "from", "to"];
     let first = key.split('.').next().unwrap_or(key);
+    if let "forward" | "backward" = first {
+        let base = link.split('/').next().unwrap_or(link);
+        let setting = key.split_once('.').map_or("delay", |(_, setting)| setting);
+        return Err(format!("the direction belongs to the name: link set {base}/{first} {setting}=.."));
+    }
     if ENDS.contains(&first) {
         return Err("the name and the ends of a link cannot change while it runs".to_owned());
     }
@@ -231,6 +233,18 @@ fn known(link: &str, key: &str) -> Result<(), String> {
     let help =
         help.unwrap_or_else(|| "rate, delay, loss, queue and similar settings can change: delay='40 ms'".to_owned());
     Err(format!("`{link}` has no setting `{first}`: {help}"))
+}
+
+/// The length of a fade.
+fn length(text: &str) -> Result<Duration, String> {
+    let span = single::duration(text).map_err(|error| match &error.help {
+        Some(help) => format!("{error}: {help}"),
+        None => error.to_string(),
+    })?;
+    if span == Duration::ZERO {
+        return Err("a fade must be longer than 0 s".to_owned());
+    }
+    Ok(span)
 }
 
 /// The errors at what the user typed: `rate=5` instead of `links.sat/forward.rate=5`.
@@ -298,7 +312,15 @@ mod tests {
         let said = |key| known("sat", key).expect_err("it is refused");
         assert_eq!(said("dealy"), "`sat` has no setting `dealy`: did you mean `delay`?");
         assert!(said("links").contains("has no setting `links`: ") && said("colour").contains("delay='40 ms'"));
-        assert!(said("name").contains("cannot change while it runs") && said("forward.delay").contains("cannot"));
+        assert!(said("name").contains("cannot change while it runs"));
+        assert_eq!(said("forward.queue"), "the direction belongs to the name: link set sat/forward queue=..");
+    }
+
+    #[test]
+    fn a_length_without_a_unit() {
+        assert_eq!(length("3 s"), Ok(Duration::from_millis(3000)));
+        assert_eq!(length("3").expect_err("no unit"), "`3` has no unit: write for example \"3 ms\"");
+        assert!(length("0 s").expect_err("no time").contains("longer than 0 s"));
     }
 
     #[test]

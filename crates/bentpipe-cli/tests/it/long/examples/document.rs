@@ -71,8 +71,9 @@ fn comment(line: &str) -> Option<(&str, &str)> {
 /// The file that a line introduces: "Save this as `my.toml`:".
 fn named(line: &str) -> Option<String> {
     let names = line.strip_suffix(':')?.split('`').skip(1).step_by(2);
-    let is_file =
-        |name: &&str| [".toml", ".sh", ".txt", ".csv"].iter().any(|end| name.ends_with(end)) && !name.contains('/');
+    let is_file = |name: &&str| {
+        [".toml", ".sh", ".txt", ".csv", ".pkt"].iter().any(|end| name.ends_with(end)) && !name.contains('/')
+    };
     names.filter(is_file).last().map(str::to_owned)
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -307,7 +308,16 @@ def _only(what: str, name: str | None, names: list[str]) -> str:
     return name
 
 
+def _whole(what: str, value: int) -> int:
+    """The value, if it is a whole number: Python's or NumPy's."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"`{what}` is a whole number, not {value!r}") from None
+
+
 def _seed(seed: int) -> int:
+    seed = _whole("seed", seed)
     if not 0 <= seed < 2**64:
         raise ValueError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed}")
     return seed
@@ -391,6 +401,7 @@ def compare(
 
 
 def _runs(cases: dict[str, Scenario], runs: int, seed: int | None, threads: int) -> Runs:
+    runs = _whole("runs", runs)
     if runs < 1:
         raise ValueError(f"at least one run is needed, not {runs}")
     first = next(iter(cases.values())).seed if seed is None else _seed(seed)

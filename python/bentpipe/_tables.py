@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     import numpy
@@ -91,6 +91,9 @@ class Table:
 
         return pyarrow.table(self)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a table cannot be pickled: pass `to_pandas()` or `to_arrow()` of it")
+
     def __repr__(self) -> str:
         return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
 
@@ -101,6 +104,10 @@ class Tabular:
     def _rows(self) -> Table:
         """The table."""
         raise NotImplementedError
+
+    def __reduce__(self) -> NoReturn:
+        kind = type(self).__name__
+        raise TypeError(f"`{kind}` cannot be pickled: pass numbers of it, such as `to_pandas()`")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._rows().__arrow_c_stream__(requested_schema)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import signal
 import subprocess
 import sys
@@ -78,7 +79,11 @@ def test_other_threads_run_meanwhile():
     assert counted > 5
 
 
-@pytest.mark.parametrize("call", ["bp.run('geo', set=BIG)", "bp.replicate('geo', runs=50, set=BIG)"])
+# The runs of the last call are too short to ask for signals themselves.
+@pytest.mark.parametrize(
+    "call",
+    ["bp.run('geo', set=BIG)", "bp.replicate('geo', runs=50, set=BIG)", "bp.replicate('geo', runs=1_000_000)"],
+)
 def test_ctrl_c_ends_a_run(call):
     script = (
         "import bentpipe as bp, sys\n"
@@ -97,6 +102,24 @@ def test_ctrl_c_ends_a_run(call):
         child.kill()
         child.wait()
         child.stdout.close()
+
+
+def test_numbers_go_between_processes_and_results_do_not():
+    one = bp.run("geo", set={"flows.download.bytes": "200 kB"})
+    again = pickle.loads(pickle.dumps((one.scenario, one.flow())))
+    assert (again[0].to_toml(), again[1]) == (one.scenario.to_toml(), one.flow())
+    with pytest.raises(TypeError, match=r"`Result` cannot be pickled: pass numbers of it, such as `to_pandas\(\)`"):
+        pickle.dumps(one)
+    with pytest.raises(TypeError, match=r"a table cannot be pickled: pass `to_pandas\(\)`"):
+        pickle.dumps(one.flows)
+
+
+def test_numbers_are_whole():
+    with pytest.raises(TypeError, match="`seed` is a whole number, not '1'"):
+        bp.run("geo", seed="1")
+    with pytest.raises(TypeError, match="`runs` is a whole number, not 2.0"):
+        bp.replicate("geo", runs=2.0)
+    assert bp.run("geo", set={"flows.download.bytes": "1 kB"}, seed=np.int64(3)).seed == 3
 
 
 def test_flows_are_found_by_name():

@@ -82,12 +82,13 @@ def test_other_threads_run_meanwhile():
 # The runs of the last call are too short to ask for signals themselves.
 @pytest.mark.parametrize(
     "call",
-    ["bp.run('geo', set=BIG)", "bp.replicate('geo', runs=50, set=BIG)", "bp.replicate('geo', runs=1_000_000)"],
+    ["bp.run('geo', set=BIG)", "bp.replicate('geo', runs=50, set=BIG)", "bp.replicate('geo-bursts', runs=1_000_000, set=SMALL)"],
 )
 def test_ctrl_c_ends_a_run(call):
     script = (
         "import bentpipe as bp, sys\n"
         "BIG = {'flows.download.bytes': '100 GB', 'time_limit': '1000000 s'}\n"
+        "SMALL = {'flows.download.bytes': '5 MB'}\n"
         "print('begun', flush=True)\n"
         f"try:\n    {call}\nexcept KeyboardInterrupt:\n    sys.exit(42)\n"
     )

@@ -6,7 +6,7 @@ use bentpipe_engine::NoProbe;
 use bentpipe_sim::record::{Comparison, Measure, Summary};
 use bentpipe_sim::{Observer, RunError as Broken, RunResult, Timers, in_parallel, run_with};
 use bentpipe_study::scenario;
-use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::failed;
@@ -162,10 +162,16 @@ pub(crate) fn runs(
     let jobs: Vec<_> = seeds.iter().flat_map(|&seed| (0..cases.len()).map(move |case| (seed, case))).collect();
     let results = interruptible(py, || {
         in_parallel(jobs, threads, |(seed, case)| {
-            run_with(&cases[case].1, seed, &mut NoProbe, Timers::Lazy, |_| !stopped())
+            // A run asks only now and then, and a short one never.
+            match stopped() {
+                true => Ok(None),
+                false => run_with(&cases[case].1, seed, &mut NoProbe, Timers::Lazy, |_| !stopped()).map(Some),
+            }
         })
     })?;
-    let results: Vec<RunResult> = results.map_err(|error: Broken| failed(error))?;
+    let results: Vec<Option<RunResult>> = results.map_err(|error: Broken| failed(error))?;
+    let results: Option<Vec<RunResult>> = results.into_iter().collect();
+    let results = results.ok_or_else(|| PyKeyboardInterrupt::new_err(()))?;
     let results = results.chunks(cases.len().max(1)).map(<[RunResult]>::to_vec).collect();
     Ok(Runs { cases, seeds, results })
 }

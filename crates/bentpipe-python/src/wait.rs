@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 /// Interval at which Python's signals are checked.
@@ -40,7 +41,8 @@ impl Drop for UnderWay {
 /// Does the work on another thread while this one checks Python's signals, which only the main thread may do.
 ///
 /// # Errors
-/// Returns the exception that a signal's handler raises, such as `KeyboardInterrupt`, once the work has stopped.
+/// Returns the exception that a signal's handler raises, such as `KeyboardInterrupt`, once the work has stopped; on another thread,
+/// whose work has stopped too, `KeyboardInterrupt`.
 pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     py.detach(|| {
         let _under_way = UnderWay::begin();
@@ -53,7 +55,10 @@ pub(crate) fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + 
             let mut interrupted = None;
             loop {
                 match waits.recv_timeout(LOOK) {
-                    Ok(result) => return interrupted.map_or(Ok(result), Err),
+                    Ok(_) if stopped() => {
+                        return Err(interrupted.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())));
+                    }
+                    Ok(result) => return Ok(result),
                     Err(RecvTimeoutError::Timeout) => {
                         if let Err(raised) = Python::attach(|py| py.check_signals()) {
                             STOP.store(true, Ordering::SeqCst);

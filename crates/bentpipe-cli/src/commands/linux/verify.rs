@@ -72,7 +72,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let remake = Remake::new(scenario.seed);
     let refused = refused(&args.world);
     let bulks = transfers::bulks(&scenario).map_err(|error| refused(error.into()))?;
-    fail_if::check_names(&args.fail_if, bulks.iter().map(|bulk| bulk.name.as_str()))?;
+    fail_if::check_names(&args.fail_if, bulks.iter().map(|bulk| bulk.name))?;
     let print = output::beside(&inputs, &[args.plot.as_deref()])?;
     if let Some(path) = &args.plot {
         beside::check(path, bulks.len(), "flows", "`bentpipe run --plot` draws simulated flows alone")?;

@@ -28,6 +28,25 @@ class BehindLink(Protocol):
     ) -> subprocess.CompletedProcess[str]: ...
 
 
+def _run(arguments: list[str], timeout: float | None) -> subprocess.CompletedProcess[str]:
+    """As :func:`subprocess.run`, but a timeout leaves neither the command nor its link behind: SIGTERM ends both, SIGKILL would not."""
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            out, errors = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            try:
+                out, errors = process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, errors = process.communicate()
+            raise subprocess.TimeoutExpired(arguments, timeout or 0, out, errors) from None
+        except BaseException:
+            process.terminate()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, out, errors)
+
+
 def _behind_link(
     scenario: str | os.PathLike[str],
     command: Sequence[str],
@@ -41,7 +60,7 @@ def _behind_link(
         arguments += ["--set", f"{key}={value}"]
     for condition in fail_if:
         arguments += ["--fail-if", condition]
-    ended = subprocess.run([*arguments, "--", *command], capture_output=True, text=True, timeout=timeout, check=False)
+    ended = _run([*arguments, "--", *command], timeout)
     is_ours = ended.returncode in (1, 2) and ended.stderr.lstrip().startswith("error")
     if is_ours and any(words in ended.stderr for words in _LACKING):
         reason = f"no link on this machine: {ended.stderr.strip()}"

@@ -1,5 +1,7 @@
 """The fixture that puts a program behind a link."""
 
+import os
+import subprocess
 import sys
 import time
 
@@ -22,16 +24,26 @@ def test_a_condition_fails_it(behind_link):
     assert behind_link("geo", ["sh", "-c", "exit 7"], timeout=60).returncode == 7
 
 
+def test_a_timeout_ends_the_command(behind_link, tmp_path):
+    behind_link("geo", ["true"], timeout=60)  # skips where there is no link
+    script = 'import os, sys, time; open(sys.argv[1], "w").write(str(os.getpid())); print("begun", flush=True); time.sleep(600)'
+    with pytest.raises(subprocess.TimeoutExpired) as raised:
+        behind_link("geo", [sys.executable, "-c", script, str(tmp_path / "pid")], timeout=3)
+    assert raised.value.output == "begun\n"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
 def test_a_mistake_is_no_skip():
     with pytest.raises(pytest.fail.Exception, match="no shipped scenario"):
         plugin._behind_link("absent", ["true"])
 
 
 def test_a_missing_link_is_a_reason(monkeypatch):
-    def refused(arguments, **_):
+    def refused(arguments, _):
         return plugin.subprocess.CompletedProcess(arguments, 1, "", "error: unshare: Operation not permitted\n")
 
-    monkeypatch.setattr(plugin.subprocess, "run", refused)
+    monkeypatch.setattr(plugin, "_run", refused)
     monkeypatch.delenv("BENTPIPE_REQUIRE_LINK", raising=False)
     with pytest.raises(pytest.skip.Exception, match="no link on this machine"):
         plugin._behind_link("geo", ["true"])

@@ -174,8 +174,12 @@ impl Bound {
     /// The error for a condition that applies to none of these names.
     fn strange(&self, scope: Option<&str>, names: &[&str]) -> Failure {
         let help = match scope.filter(|_| !names.is_empty()) {
-            Some(scope) => did_you_mean(scope, names.iter().copied())
-                .unwrap_or_else(|| format!("expected one of {}", names.join(", "))),
+            Some(scope) => {
+                // Both directions of a link have a name, too.
+                let both = names.iter().filter_map(|name| name.split_once('/')).map(|(link, _)| link);
+                did_you_mean(scope, names.iter().copied().chain(both))
+                    .unwrap_or_else(|| format!("expected one of {}", names.join(", ")))
+            }
             None => format!("the results have no `{}`", self.figure.name),
         };
         Failure::usage(format!("--fail-if '{}' names something that the results do not have", self.text), Some(help))
@@ -288,7 +292,12 @@ mod tests {
         assert!(!about("sat.dropped > 1", "satellite/forward") && !about("sat/forward.dropped > 1", "sat/backward"));
         let bounds = [Bound::parse("sat.dropped > 1", SHELL).expect("a condition")];
         assert!(check_names(&bounds, ["sat/forward"].into_iter()).is_ok());
-        assert!(check_names(&bounds, ["lan/forward"].into_iter()).is_err());
+        let said = |name: &str| match check_names(&bounds, [name].into_iter()) {
+            Err(Failure::Usage(_, Some(help))) => help,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(said("lan/forward"), "expected one of lan/forward");
+        assert_eq!(said("sta/forward"), "did you mean `sta`?");
     }
 
     #[test]

@@ -231,15 +231,18 @@ impl Summary {
             let _ = write!(text, "\n\n{}", crate::commands::run::channels(&self.channels));
         }
         let us = |micros: f64| span_of(Duration::from_nanos((micros * 1e3) as u64));
-        let _ = write!(
-            text,
-            "\n\n{:.1} s, {} wake-ups, late by {} (median), {} (99 %), {} (worst)",
-            self.seconds,
-            self.wakeups,
-            us(self.late_median_us),
-            us(self.late_p99_us),
-            us(self.late_max_us),
-        );
+        let _ = write!(text, "\n\n{:.1} s", self.seconds);
+        // Without a wake-up there is no lateness.
+        if self.wakeups > 0 {
+            let _ = write!(
+                text,
+                ", {}, late by {} (median), {} (99 %), {} (worst)",
+                output::counted(self.wakeups, "wake-up"),
+                us(self.late_median_us),
+                us(self.late_p99_us),
+                us(self.late_max_us),
+            );
+        }
         if self.refused > 0 {
             let _ = write!(text, "\n{} packets were not accepted by a host's stack", self.refused);
         }

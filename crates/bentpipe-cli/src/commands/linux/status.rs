@@ -1,5 +1,6 @@
 //! What a command in real time shows while it runs.
 
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write as _};
 
 use bentpipe_emulator::Emulator;
@@ -40,7 +41,7 @@ impl Status {
     pub(super) fn new(place: Place, every: Option<std::time::Duration>, emulator: &Emulator) -> Self {
         let place = match place {
             Place::Line if every.is_some() => Place::Hidden,
-            place if std::io::stderr().is_terminal() => place,
+            place if std::io::stderr().is_terminal() && has_sequences(std::env::var_os("TERM").as_deref()) => place,
             _ => Place::Hidden,
         };
         let intervals = every.map(|every| Intervals::new(Duration::from_nanos(every.as_nanos() as u64), emulator));
@@ -66,7 +67,7 @@ impl Status {
         self.next = now + INTERVAL;
         // Errors of a closed terminal are ignored.
         let _ = match self.place {
-            Place::Line => write!(std::io::stderr(), "\r\x1b[K{line}"),
+            Place::Line => write!(std::io::stderr(), "\r\x1b[K{}", clipped(&line, width())),
             Place::Title => write!(std::io::stderr(), "\x1b]2;{}: {line}\x07", scenario.name),
             Place::Hidden => Ok(()),
         };
@@ -100,5 +101,40 @@ impl Status {
             span_of(emulator.lateness().median()),
             span_of(emulator.lateness().p99()),
         )
+    }
+}
+
+/// True if the terminal of this name understands sequences for its title and for clearing a line.
+fn has_sequences(term: Option<&OsStr>) -> bool {
+    term.is_none_or(|term| term != "dumb")
+}
+
+/// Width of the terminal on standard error.
+fn width() -> usize {
+    terminal_size::terminal_size_of(std::io::stderr()).map_or(usize::MAX, |(width, _)| usize::from(width.0))
+}
+
+/// The part of a line that leaves the last column free: a longer one would go on in the next line, which is not cleared.
+fn clipped(line: &str, width: usize) -> &str {
+    let end = line.char_indices().nth(width.saturating_sub(1)).map_or(line.len(), |(end, _)| end);
+    &line[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_in_the_terminal() {
+        assert_eq!(clipped("12 µs late", 80), "12 µs late");
+        assert_eq!(clipped("12 µs late", 11), "12 µs late");
+        assert_eq!(clipped("12 µs late", 6), "12 µs");
+        assert_eq!(clipped("12 µs late", 0), "");
+    }
+
+    #[test]
+    fn dumb_terminals_get_no_sequences() {
+        assert!(has_sequences(None) && has_sequences(Some(OsStr::new("xterm"))));
+        assert!(!has_sequences(Some(OsStr::new("dumb"))));
     }
 }

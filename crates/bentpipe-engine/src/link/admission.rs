@@ -158,14 +158,21 @@ impl Admission {
         if !Pr::WATCHES && !self.has_bounds() {
             return 0;
         }
+        let waiting = self.queue(now, start, length);
+        // The result must not depend on an observer.
+        if self.has_bounds() { waiting } else { 0 }
+    }
+
+    /// The same for a queue that can refuse packets.
+    #[inline(always)]
+    pub(super) fn queue(&mut self, now: Time, start: Time, length: u32) -> u32 {
         if start <= now {
             self.on_line = start;
             return 0;
         }
         self.waiting.push_back((start, length));
         self.waiting_bytes += u64::from(length);
-        // The result must not depend on an observer.
-        if self.has_bounds() { self.waiting.len() as u32 } else { 0 }
+        self.waiting.len() as u32
     }
 
     /// True if the departure at this instant precedes the arrival of a packet by an event scheduled at `begun`.

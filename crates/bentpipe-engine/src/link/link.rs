@@ -293,7 +293,7 @@ impl<P: Wire> Link<P> {
         }
         let begun = self.busy_until.max(now);
         self.busy_until = begun + clock.transmit(length + self.header);
-        let waiting = self.admission.enter::<Pr>(now, begun, length);
+        let waiting = self.admission.queue(now, begun, length);
         Some((begun, self.busy_until + self.delay, waiting))
     }
 

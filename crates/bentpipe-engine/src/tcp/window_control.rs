@@ -52,7 +52,7 @@ impl WindowControl {
     /// Takes an ACK of packets that were sent after the last loss was found.
     pub fn on_ack(&mut self, ack: &Acked) {
         let &Acked { now, bytes, flight, rtt, srtt, newest, sent } = ack;
-        self.congestion.on_ack(&AckSample {
+        let sample = AckSample {
             acked: bytes,
             flight,
             is_held: false,
@@ -63,7 +63,9 @@ impl WindowControl {
             srtt: Some(srtt),
             snd_una: newest,
             snd_max: sent,
-        });
+        };
+        let is_used = self.congestion.is_used(sample.flight, sample.snd_max);
+        self.congestion.on_ack(&sample, is_used);
     }
 
     /// Takes the first loss of a round trip, with `flight` bytes outstanding. `everything`: persistent congestion, all

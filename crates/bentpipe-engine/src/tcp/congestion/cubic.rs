@@ -6,7 +6,7 @@
 //! down.
 
 use super::reduction::{Factors, Reduces, Undoable, react};
-use super::{AckSample, CongestionRules, Window};
+use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
@@ -126,6 +126,8 @@ impl Reduces for Cubic {
 
 impl CongestionRules for Cubic {
     const NAME: &'static str = "CUBIC (RFC 9438)";
+
+    const PROPERTIES: Properties = Properties { heeds_unused: true, ..Properties::WINDOW_ONLY };
 
     fn describe(growth: Growth) -> String {
         match growth {

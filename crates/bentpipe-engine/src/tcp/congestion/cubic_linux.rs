@@ -11,7 +11,7 @@
 //! - Undoing a needless reduction restores the window, but not the state of the function.
 
 use super::reduction::{Factors, Reduces, react};
-use super::{AckSample, CongestionRules, Window};
+use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::config::TcpConfig;
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
@@ -149,6 +149,8 @@ impl Reduces for CubicLinux {
 
 impl CongestionRules for CubicLinux {
     const NAME: &'static str = "CUBIC (Linux)";
+
+    const PROPERTIES: Properties = Properties { heeds_unused: true, ..Properties::WINDOW_ONLY };
 
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         self.measure(ack);

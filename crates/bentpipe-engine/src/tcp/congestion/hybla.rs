@@ -102,7 +102,7 @@ impl Reduces for Hybla {
 
 impl CongestionRules for Hybla {
     const NAME: &'static str = "Hybla";
-    const PROPERTIES: Properties = Properties { paces: true, ..Properties::WINDOW_ONLY };
+    const PROPERTIES: Properties = Properties { paces: true, heeds_unused: true, ..Properties::WINDOW_ONLY };
 
     fn on_ack(&mut self, window: &mut Window, _: &mut SlowStart, ack: &AckSample) {
         self.measure(ack);

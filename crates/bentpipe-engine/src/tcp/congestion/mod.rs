@@ -303,21 +303,26 @@ impl Congestion {
         congestion
     }
 
-    /// Takes an ACK of new data. Returns true if the window was in use. An unused window says nothing about the path,
-    /// so it does not grow (RFC 7661 §4.3).
+    /// Takes an ACK of new data, before which `flight` bytes were outstanding. Returns true if the window was in use, or if that does not
+    /// matter. An unused window says nothing about the path, so it does not grow (RFC 7661 §4.3).
     #[inline(always)]
-    pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample) -> bool {
+    pub(in crate::tcp) fn is_used(&mut self, flight: u64, snd_max: u64) -> bool {
         let is_used = match self.usage.as_deref_mut() {
-            Some(usage) => usage.take(&self.window, ack),
-            None => self.window.is_used(ack.flight),
+            Some(usage) => usage.take(&self.window, flight, snd_max),
+            None => self.window.is_used(flight),
         };
-        let heard = self.grows_unused || is_used;
-        if heard {
+        self.grows_unused || is_used
+    }
+
+    /// Takes the same ACK; `is_used` is the result of [`Self::is_used`]. If that is false, only a control that
+    /// [heeds](Properties::heeds_unused) it needs this call.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_ack(&mut self, ack: &AckSample, is_used: bool) {
+        if is_used {
             self.control.on_ack(&mut self.window, &mut self.start, ack);
         } else {
             self.control.on_unused(&mut self.window, &mut self.start, ack);
         }
-        heard
     }
 
     /// Tells the control that the sender spreads each window over the round trip.
@@ -434,8 +439,10 @@ impl Congestion {
 
     /// Updates the pacing after a possible change of the window, the bytes in flight or the round trip.
     #[inline(always)]
-    pub(in crate::tcp) fn note_round_trip(&mut self, flight: u64, srtt: Option<Duration>) {
-        if let (Some(spread), Some(srtt)) = (&mut self.spread, srtt) {
+    pub(in crate::tcp) fn note_round_trip(&mut self, flight: u64, srtt: impl FnOnce() -> Option<Duration>) {
+        if let Some(spread) = &mut self.spread
+            && let Some(srtt) = srtt()
+        {
             spread.update(&self.window, flight, srtt);
         }
     }

@@ -86,7 +86,7 @@ impl Reduces for Prague {
 impl CongestionRules for Prague {
     const NAME: &'static str = "Prague";
     const PROPERTIES: Properties =
-        Properties { paces: true, is_scalable: true, resumes: false, ..Properties::WINDOW_ONLY };
+        Properties { paces: true, is_scalable: true, resumes: false, heeds_unused: true, ..Properties::WINDOW_ONLY };
 
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
         self.srtt = ack.srtt;

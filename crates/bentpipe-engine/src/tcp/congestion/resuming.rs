@@ -86,9 +86,9 @@ impl Resuming {
         }
     }
 
-    /// The properties of the wrapped control, plus pacing, which the jump needs.
+    /// The properties of the wrapped control, plus pacing, which the jump needs, and all ACKs.
     pub(super) fn properties(&self) -> Properties {
-        Properties { paces: true, ..self.control.properties() }
+        Properties { paces: true, heeds_unused: true, ..self.control.properties() }
     }
 
     /// The window after the jump: half of the saved one (§3.3).

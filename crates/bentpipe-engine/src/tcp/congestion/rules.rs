@@ -17,12 +17,20 @@ pub(in crate::tcp) struct Properties {
     pub(in crate::tcp) is_scalable: bool,
     /// Careful resume can set its window (RFC 9959).
     pub(in crate::tcp) resumes: bool,
+    /// It receives ACKs while the window is not in use (`on_unused`).
+    pub(in crate::tcp) heeds_unused: bool,
 }
 
 impl Properties {
     /// A control that only sets a window, by ACKs and losses.
-    pub(in crate::tcp) const WINDOW_ONLY: Properties =
-        Properties { paces: false, measures_rate: false, sets_rate: false, is_scalable: false, resumes: true };
+    pub(in crate::tcp) const WINDOW_ONLY: Properties = Properties {
+        paces: false,
+        measures_rate: false,
+        sets_rate: false,
+        is_scalable: false,
+        resumes: true,
+        heeds_unused: false,
+    };
 }
 
 /// The rules of one congestion control.
@@ -44,7 +52,8 @@ pub(in crate::tcp) trait CongestionRules {
     /// Called when new data has been acknowledged while the window was in use. `start` opens the window in slow start.
     fn on_ack(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample);
 
-    /// Called when new data has been acknowledged while the window was not in use.
+    /// Called when new data has been acknowledged while the window was not in use. Only for a control that heeds it
+    /// ([`Properties`]).
     #[inline(always)]
     fn on_unused(&mut self, _window: &mut Window, _start: &mut SlowStart, _ack: &AckSample) {}
 

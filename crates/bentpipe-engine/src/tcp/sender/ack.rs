@@ -75,7 +75,7 @@ impl Sender {
             self.after_delivery(cx.now, before, sample);
         }
         if tells {
-            self.congestion.note_round_trip(self.seq.flight(), self.timer.rtt.srtt());
+            self.congestion.note_round_trip(self.seq.flight(), || self.timer.rtt.srtt());
         }
         cx.emit(|| Event::Window {
             cwnd: self.congestion.window.cwnd() + self.congestion.window.inflation(),
@@ -293,12 +293,20 @@ impl Sender {
         if let Some(unused) = &mut self.unused {
             unused.postpone(now);
         }
+        if !self.is_open || self.recovery.spreads() {
+            return;
+        }
+        let is_used = self.congestion.is_used(self.used(acked), self.seq.snd_max);
+        if !is_used && !self.congestion.properties().heeds_unused {
+            return;
+        }
         let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
         let mut sample = self.ack_sample(now, acked, rtt);
         if self.counts_delivered {
             sample.acked = self.delivered().saturating_sub(delivered);
         }
-        if self.is_open && !self.recovery.spreads() && self.congestion.on_ack(&sample) {
+        self.congestion.on_ack(&sample, is_used);
+        if is_used {
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());
         }
     }

@@ -110,7 +110,7 @@ impl Half for Sender {
             // `bbr_sndbuf_expand`
             buffer.begin(mss, if self.congestion.properties().sets_rate { 3 } else { 2 });
         }
-        self.congestion.note_round_trip(0, self.timer.rtt.srtt());
+        self.congestion.note_round_trip(0, || self.timer.rtt.srtt());
         self.recovery.open();
         self.new_event();
     }

@@ -66,13 +66,13 @@ fn a_max_rate_paces_any_control() {
         config.variant = crate::tcp::Variant::named(variant).expect("a row");
         config.variant.pacing.max_rate = rate(800_000);
         let mut congestion = Congestion::new(&config, false);
-        congestion.note_round_trip(0, None);
+        congestion.note_round_trip(0, || None);
         assert_eq!(congestion.pacing_rate(), rate(800_000), "{variant}");
         // A window of 10 segments per 10 s, at 200 %: 16 kbit/s.
-        congestion.note_round_trip(0, Some(Duration::from_secs(10)));
+        congestion.note_round_trip(0, || Some(Duration::from_secs(10)));
         let slow = if variant == "bbr" { rate(800_000) } else { rate(16_000) };
         assert_eq!(congestion.pacing_rate(), slow, "{variant}");
-        congestion.note_round_trip(0, Some(Duration::from_millis(1)));
+        congestion.note_round_trip(0, || Some(Duration::from_millis(1)));
         assert_eq!(congestion.pacing_rate(), rate(800_000), "{variant}");
     }
 }

@@ -32,8 +32,9 @@ pub(super) struct AckSchedule {
     rtt: Duration,
     /// Used with `policy.adapt`.
     adaptive: Adaptive,
-    /// When the last segment with data arrived.
+    /// When the last segment with data arrived, if the policy asks for the time between segments.
     last: Time,
+    is_timed: bool,
     /// ACKs beyond the same gap: their acknowledgement number, how many were sent at once, and how many wait.
     gap: u64,
     prompt: u8,
@@ -74,6 +75,7 @@ impl AckSchedule {
             rtt: Duration::MAX,
             adaptive: Adaptive::new(),
             last: Time::ZERO,
+            is_timed: policy.quick > 0 || policy.gro > Duration::ZERO || policy.adapt,
             gap: 0,
             prompt: 0,
             waiting: 0,
@@ -191,29 +193,37 @@ impl AckSchedule {
             // The lowest bit is set if the window has grown.
             self.quick = if self.quick > quick { self.quick } else { quick | (self.quick & 1) };
         }
-        self.count(now);
+        self.note_time(now);
+        self.data_segments = self.data_segments.saturating_add(1);
     }
 
     /// Takes a segment with data. After a pause longer than a timeout, the sender has restarted, or should have, and
     /// needs ACKs soon (Linux, `tcp_event_data_recv`).
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time) {
+        if self.is_timed {
+            self.look_for_pause(now);
+            self.note_time(now);
+        }
+        self.data_segments = self.data_segments.saturating_add(1);
+    }
+
+    #[inline(never)]
+    fn look_for_pause(&mut self, now: Time) {
         if self.data_segments == 0 {
             self.quick |= self.policy.quick;
         } else if now.saturating_since(self.last) > self.timeout() {
             self.quick = self.quick.max(self.policy.quick);
         }
-        self.count(now);
     }
 
-    /// Counts a segment with data.
+    /// Records when a segment with data arrives.
     #[inline(always)]
-    fn count(&mut self, now: Time) {
+    fn note_time(&mut self, now: Time) {
         if self.policy.gro > Duration::ZERO {
             self.is_joined = self.data_segments > 0 && now.saturating_since(self.last) <= self.policy.gro;
         }
         self.last = now;
-        self.data_segments = self.data_segments.saturating_add(1);
     }
 
     /// Takes a segment that arrived beyond a gap.

@@ -170,7 +170,7 @@ impl OfferedWindow {
         } else {
             bytes >= (2 * mss).max(self.buffer / 4)
         };
-        if self.told.saturating_sub(rcv_nxt) >= mss && !frees_much {
+        if self.told >= rcv_nxt + mss && !frees_much {
             return false;
         }
         self.opens(rcv_nxt)
@@ -237,6 +237,12 @@ impl OfferedWindow {
     #[inline(always)]
     pub(super) fn limit(&self) -> u64 {
         (self.read + self.buffer).max(self.edge)
+    }
+
+    /// True if everything before `end` fits the buffer or the offered window.
+    #[inline(always)]
+    pub(super) fn has_room_to(&self, end: u64) -> bool {
+        end <= self.edge || end <= self.read + self.buffer
     }
 
     /// RFC 9293 §3.10.7.4, first check: true if a segment is in the window.

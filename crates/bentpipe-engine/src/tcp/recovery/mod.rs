@@ -88,6 +88,8 @@ pub(in crate::tcp) struct LossRecovery {
     phase: Phase,
     /// A reduction for a mark is spread over a round trip, and no loss is known (Linux's TCP_CA_CWR).
     spreads: bool,
+    /// Segments are noted as they leave, not only during repairs.
+    notes_bursts: bool,
     repair: Repair,
     /// Highest sequence number sent when the last loss was found; `None` before the first loss.
     recover: Option<u64>,
@@ -105,6 +107,7 @@ impl LossRecovery {
         LossRecovery {
             phase: Phase::Open,
             spreads: false,
+            notes_bursts: matches!(variant.recovery, Recovery::BurstEstimate(_)),
             repair: Repair::of(variant, base),
             recover: None,
             retransmit_now: None,
@@ -180,9 +183,13 @@ impl LossRecovery {
     /// Records that a segment of `len` bytes up to `end` is sent; `snd_max` is the value before it.
     #[inline(always)]
     pub(in crate::tcp) fn sent(&mut self, snd_max: u64, end: u64, len: u16, retransmission: bool) {
+        let repairs = self.phase == Phase::Recovery || self.spreads;
+        if !(repairs || self.notes_bursts) {
+            return;
+        }
         match &mut self.repair {
             Repair::Burst(burst) => burst.sent(snd_max, end, retransmission),
-            Repair::Pipe(pipe) if self.phase == Phase::Recovery || self.spreads => pipe.sent(len as u64),
+            Repair::Pipe(pipe) if repairs => pipe.sent(len as u64),
             _ => {}
         }
     }

@@ -108,6 +108,7 @@ impl Sender {
             return None;
         }
         let span = match self.recovery.chooser() {
+            Chooser::Window if self.has_sent_all() => None,
             Chooser::Window => self.choose_by_window(now),
             Chooser::Pipe => self.choose_by_pipe(now),
             Chooser::Run => self.recovery.choose_from_run(&self.seq, self.full()),
@@ -116,13 +117,10 @@ impl Sender {
         Some(span)
     }
 
-    /// New data within the window, or everything again if `snd_nxt` has gone back.
+    /// New data within the window, or everything again if `snd_nxt` has gone back. Not everything has been sent.
     #[inline(always)]
     fn choose_by_window(&mut self, now: Time) -> Option<Span> {
         let edge = self.seq.right_edge(self.congestion.window.usable());
-        if self.seq.snd_nxt >= self.seq.end() {
-            return None;
-        }
         if self.seq.snd_nxt >= edge {
             self.maybe_persist(now);
             return None;
@@ -134,10 +132,12 @@ impl Sender {
     /// True if a segment is not too small (RFC 9293 §3.8.6.2.1) and the Nagle algorithm lets it go (§3.7.4).
     #[inline(always)]
     fn worth_sending(&mut self, now: Time, span: &Span) -> bool {
+        if span.len == self.full() || span.syn {
+            return true;
+        }
         //= RFC 9293 §3.8.6: "SHOULD retransmit normally the old unacknowledged data between SND.UNA and SND.UNA+SND.WND",
         //= however little of it a window that has shrunk, or an old one that came late, lets out
-        let again = span.seq < self.seq.snd_max && !self.persist.is_running();
-        if span.len == self.full() || span.syn || again {
+        if span.seq < self.seq.snd_max && !self.persist.is_running() {
             return true;
         }
         let all = span.seq + span.len as u64 == self.seq.data_end;

@@ -255,6 +255,11 @@ impl Offload {
         self.waits = false;
     }
 
+    /// True if another event would change nothing.
+    pub(in crate::tcp) fn is_at_start(&self) -> bool {
+        !self.waited_for_cwnd && !self.waits_for_cwnd && !self.waits
+    }
+
     /// True if a packet has waited for this event because of the congestion window (`is_cwnd_limited` of `tcp_tso_should_defer`).
     #[inline(always)]
     pub(in crate::tcp) fn has_waited_for_cwnd(&self) -> bool {

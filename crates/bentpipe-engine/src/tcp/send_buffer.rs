@@ -166,6 +166,11 @@ impl SendBuffer {
         self.has_news = true;
     }
 
+    /// True if another event would change nothing.
+    pub(in crate::tcp) fn is_at_start(&self) -> bool {
+        self.has_news
+    }
+
     /// True if the program waits, and something has happened since it began to.
     #[inline(always)]
     pub(in crate::tcp) fn may_grow(&self) -> bool {

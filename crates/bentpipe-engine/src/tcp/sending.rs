@@ -171,9 +171,10 @@ pub trait Half {
     fn is_calm(&self) -> bool {
         false
     }
-    /// Takes the ACK of a predicted segment with data. It acknowledges nothing new.
+    /// Takes the ACK of a predicted segment with data. It acknowledges nothing new. `rests`: the sender has done nothing since an
+    /// event that needs nothing of it, as this one.
     #[inline(always)]
-    fn on_ack_beside_data(&mut self) {}
+    fn on_ack_beside_data(&mut self, _rests: bool) {}
 
     /// When the next timer expires; [`Time::NEVER`] if none runs.
     fn deadline(&self) -> Time;

@@ -25,7 +25,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// Processes any segment, without prediction.
     #[inline(never)]
     pub(super) fn on_any_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
-        self.sender_rests = false;
+        (self.sender_rests, self.receiver_rests) = (false, false);
         cx.emit(|| Event::Received { segment: *segment });
         let check = self.check(cx.now, segment);
         if check != Check::Accept {
@@ -108,6 +108,7 @@ impl<S: SendingHalf> Duplex<S> {
         if ack > before {
             self.pending.set(Pending::ACKNOWLEDGED);
             if self.sender.sequence().fin_acknowledged() {
+                self.receiver_rests = false;
                 self.on_fin_acknowledged(cx);
             }
         }

@@ -88,6 +88,9 @@ pub struct Duplex<S> {
     /// True if the sender has nothing to send, time or repair, and nothing has happened since that could change this:
     /// only data has arrived, in segments that acknowledge nothing new.
     sender_rests: bool,
+    /// True if the receiver has nothing to acknowledge, and data that leaves changes nothing in it: since the last such
+    /// data only ACKs of new data have arrived.
+    receiver_rests: bool,
     /// State that is also needed in TIME-WAIT.
     kept: Kept,
     /// A pending reset.
@@ -162,6 +165,7 @@ impl<S: SendingHalf> Duplex<S> {
             ecn: EcnEcho::default(),
             has_extras: false,
             sender_rests: false,
+            receiver_rests: false,
             pending: Pending::default(),
             closed: None,
             reset: None,
@@ -209,6 +213,7 @@ impl<S: SendingHalf> Duplex<S> {
 
     /// The program has more to write than there is [room](Self::room) for: it waits until a third of the buffer is free.
     pub fn wait_for_room(&mut self) {
+        self.sender_rests = false;
         self.sender.wait_for_room();
     }
 
@@ -356,12 +361,13 @@ impl<S: SendingHalf> Machine for Duplex<S> {
             Input::Abort => self.on_abort(cx),
         }
         self.sender_rests &= matches!(input, Input::Read(_));
+        self.receiver_rests = false;
         Verdict::Accepted(Fresh::None)
     }
 
     #[inline(always)]
     fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>) -> Step<Output> {
-        self.sender_rests = false;
+        (self.sender_rests, self.receiver_rests) = (false, false);
         if let Some(segment) = self.ack_before.take() {
             return self.transmit(cx, *segment, false);
         }

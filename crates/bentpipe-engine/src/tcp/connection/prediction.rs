@@ -36,15 +36,21 @@ impl Duplex<Sender> {
     #[inline(always)]
     pub fn is_ordinary<P: Probe>(&mut self, now: Time) -> bool {
         // If there is an observer, it must see the slow path.
-        let may_be = !P::WATCHES
-            && !self.pending.any()
-            && self.state.sends_data()
-            && self.reset.is_none()
-            && self.ack_before.is_none()
-            && !self.has_extras
-            && !self.receiver.has_sack_blocks();
-        if !may_be || self.sender_rests {
-            return may_be;
+        if P::WATCHES || self.pending.any() {
+            return false;
+        }
+        if self.sender_rests {
+            return true;
+        }
+        // A half rests only after an ordinary poll, and nothing has happened since that changes these conditions.
+        let may_be = self.receiver_rests
+            || self.state.sends_data()
+                && self.reset.is_none()
+                && self.ack_before.is_none()
+                && !self.has_extras
+                && !self.receiver.has_sack_blocks();
+        if !may_be {
+            return false;
         }
         let is_quiet = self.sender.is_quiet(now);
         self.sender_rests = is_quiet && self.sender.rests();
@@ -66,9 +72,6 @@ impl Duplex<Sender> {
             return Ordinary::Other;
         }
         if let Some(span) = self.sender.next_without_options(now) {
-            if span.len > 0 {
-                self.receiver.on_answer(now);
-            }
             let mut flags = Flags::ACK;
             if span.fin {
                 flags = flags | Flags::FIN;
@@ -76,7 +79,22 @@ impl Duplex<Sender> {
             if span.push {
                 flags = flags | Flags::PSH;
             }
-            return Ordinary::Transmit(self.plain(now, flags, span.seq, span.len));
+            if self.receiver_rests {
+                let (ack, window) = (self.receiver.rcv_nxt(), self.receiver.last_window());
+                return Ordinary::Transmit(Segment {
+                    seq: span.seq,
+                    ack,
+                    window,
+                    len: span.len,
+                    ..Segment::new(flags)
+                });
+            }
+            if span.len > 0 {
+                self.receiver.on_answer(now);
+            }
+            let segment = self.plain(now, flags, span.seq, span.len);
+            self.receiver_rests = span.len > 0 && self.receiver.rests();
+            return Ordinary::Transmit(segment);
         }
         if self.receiver.ack_is_due(now) {
             return Ordinary::Transmit(self.plain_ack(now));
@@ -137,7 +155,8 @@ impl<S: SendingHalf> Duplex<S> {
             return None;
         }
         self.sender.update_window(segment);
-        self.sender.on_ack_beside_data();
+        self.sender.on_ack_beside_data(self.sender_rests);
+        self.receiver_rests = false;
         self.note_timestamp(cx.now, segment);
         self.receiver.on_expected_data(cx.now, end);
         self.pending.set(Pending::READABLE);

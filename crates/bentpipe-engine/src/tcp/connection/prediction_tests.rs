@@ -27,9 +27,9 @@ impl Twins {
         Twins { short: new(), long: new(), predicted: 0, ordinary: 0, is_ordinary: false }
     }
 
-    /// What the short way knows of the sender besides is no difference, nor is whether RACK lists segments that left together one by one.
+    /// What the short way knows of both halves besides is no difference, nor is whether RACK lists segments that left together one by one.
     fn compare(&mut self) {
-        self.long.sender_rests = self.short.sender_rests;
+        (self.long.sender_rests, self.long.receiver_rests) = (self.short.sender_rests, self.short.receiver_rests);
         let listed = |end: &Connection| {
             let mut end = end.clone();
             end.sender.list_segments();

@@ -149,6 +149,19 @@ impl Receiver {
         self.window.offer(self.rcv_nxt, scale)
     }
 
+    /// The window that was offered last.
+    #[inline(always)]
+    pub(super) fn last_window(&self) -> u32 {
+        self.window.offered(self.rcv_nxt) as u32
+    }
+
+    /// True if there is nothing to acknowledge, and another segment with data that is sent changes nothing: the last one has offered the
+    /// window and has been noted.
+    #[inline(always)]
+    pub(super) fn rests(&self) -> bool {
+        self.acks.is_silent() && !self.acks.is_quick()
+    }
+
     /// The window of a SYN, at most `limit`.
     pub(super) fn offer_syn_window(&mut self, limit: u64) -> u32 {
         self.window.offer_in_syn(limit)
@@ -254,7 +267,7 @@ impl Receiver {
     /// True if data from `rcv_nxt` to `end` fits, and nothing waits beyond a gap.
     #[inline(always)]
     pub(super) fn expects(&self, end: u64) -> bool {
-        end <= self.limit() && self.beyond.is_empty()
+        self.window.has_room_to(end) && self.beyond.is_empty()
     }
 
     /// Takes data that [`Self::expects`] has found to be next: the part of [`Self::on_data`] that applies to it.

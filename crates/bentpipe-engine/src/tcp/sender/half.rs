@@ -190,9 +190,11 @@ impl Half for Sender {
 
     /// The part of [`Sender::take_ack`] that applies here.
     #[inline(always)]
-    fn on_ack_beside_data(&mut self) {
+    fn on_ack_beside_data(&mut self, rests: bool) {
         self.counters.acks += 1;
-        self.new_event();
+        if !rests {
+            self.new_event();
+        }
         if let Some(rack) = self.loss.scoreboard.rack() {
             rack.begin_ack();
         }

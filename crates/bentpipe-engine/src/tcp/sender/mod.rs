@@ -189,6 +189,15 @@ impl Sender {
         }
     }
 
+    /// True if a new event would change nothing: nothing has left or waited since the last one.
+    fn is_at_start(&self) -> bool {
+        self.burst == self.max_burst
+            && self.burst_sent == 0
+            && !self.defers_repair
+            && self.offload.as_ref().is_none_or(|offload| offload.is_at_start())
+            && self.send_buffer.as_ref().is_none_or(|buffer| buffer.is_at_start())
+    }
+
     /// Makes RACK list all segments one by one.
     #[cfg(test)]
     pub(in crate::tcp) fn list_segments(&mut self) {

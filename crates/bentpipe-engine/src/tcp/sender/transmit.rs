@@ -35,11 +35,11 @@ impl Sender {
     }
 
     /// True if the sender does nothing until it gets data to send or a segment that acknowledges new data: it has sent
-    /// everything, and no timer is on. Call this only if the sender is [quiet](Self::is_quiet) and reserves no bytes of
+    /// everything, no timer is on, and a new event would change nothing. Call this only if the sender is [quiet](Self::is_quiet) and reserves no bytes of
     /// segments from now on.
     #[inline(always)]
     pub(in crate::tcp) fn rests(&mut self) -> bool {
-        let rests = self.has_sent_all() && self.deadline() == Time::NEVER;
+        let rests = self.has_sent_all() && self.deadline() == Time::NEVER && self.is_at_start();
         if rests {
             self.reserved = 0;
         }

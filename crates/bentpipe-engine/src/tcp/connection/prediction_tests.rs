@@ -154,6 +154,38 @@ fn nearly_all_segments_of_a_clean_transfer_are_predicted() {
     }
 }
 
+/// A receiver whose end only sends rests. Data ends that, even if the program leaves it unread: the next segment acknowledges it.
+#[test]
+fn data_ends_the_rest_of_a_receiver() {
+    let cx = || Context::<'static, NoProbe>::silent(Time::ZERO);
+    let mut ends = [Role::Active, Role::Passive].map(|role| Connection::new(config("sack", false, false), role));
+    ends.iter_mut().for_each(|end| assert_eq!(end.handle(&mut cx(), Input::Open), Verdict::Accepted(Fresh::None)));
+    for n in [0, 1, 0, 1] {
+        while let Step::Do(output) = ends[n].poll(&mut cx()) {
+            if let Output::Transmit(segment) = output {
+                ends[1 - n].take_segment(&mut cx(), &segment);
+            }
+        }
+    }
+    let send = |end: &mut Connection, segments: u64| {
+        end.handle(&mut cx(), Input::Write(1460 * segments));
+        assert!(end.is_ordinary::<NoProbe>(Time::ZERO));
+        let sent = core::iter::from_fn(|| match end.poll_ordinary(Time::ZERO) {
+            Ordinary::Transmit(segment) => Some(segment),
+            _ => None,
+        });
+        sent.collect::<Vec<_>>()
+    };
+    let [sender, peer] = &mut ends;
+    assert_eq!(send(sender, 1).len(), 1);
+    assert!(sender.receiver_rests);
+    let [answer] = send(peer, 1)[..] else { panic!("one segment") };
+    assert!(sender.take_predicted(&mut cx(), &answer).is_some());
+    assert_eq!(sender.take_readable(), Some(1460));
+    let [next] = send(sender, 1)[..] else { panic!("one segment with the ACK") };
+    assert_eq!((next.len, next.ack), (1460, answer.end()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 

@@ -103,8 +103,7 @@ pub(super) struct InFlight<P> {
     pub(super) arrives: Time,
     /// Start of its transmission.
     pub(super) begun: Time,
-    lost: bool,
-    altered: Altered,
+    outcome: Outcome,
     pub(super) packet: P,
 }
 
@@ -342,7 +341,12 @@ impl<P: Wire> Link<P> {
     pub(crate) fn carry(&mut self, transit: Transit, packet: P) -> bool {
         let Transit { arrives, begun, lost, altered, .. } = transit;
         let is_only = self.in_flight.len() == 0;
-        self.in_flight.push_back(InFlight { arrives, begun, lost, altered, packet });
+        let outcome = match altered {
+            _ if lost => Outcome::Lost,
+            Altered::NOT => Outcome::Delivered,
+            altered => Outcome::Altered(altered),
+        };
+        self.in_flight.push_back(InFlight { arrives, begun, outcome, packet });
         is_only || self.sky.is_some() && self.in_flight.settle(|before, last| before.arrives > last.arrives)
     }
 
@@ -374,7 +378,7 @@ impl<P: Wire> Link<P> {
     /// The next packet that has arrived by `now` if it is unaltered; [`Link::take`] takes all others.
     #[inline(always)]
     pub(crate) fn take_intact(&mut self, now: Time) -> Option<P> {
-        let is_intact = |at: &InFlight<P>| at.arrives <= now && !at.lost && at.altered == Altered::NOT;
+        let is_intact = |at: &InFlight<P>| at.arrives <= now && at.outcome == Outcome::Delivered;
         let InFlight { packet, .. } = self.in_flight.pop_front_if(is_intact)?;
         self.note_arrival(packet.wire_len(), false);
         Some(packet)
@@ -386,18 +390,17 @@ impl<P: Wire> Link<P> {
         if self.in_flight.front()?.arrives > cx.now {
             return None;
         }
-        let InFlight { lost, altered, packet, .. } = self.in_flight.pop_front()?;
-        self.note_arrival(packet.wire_len(), lost);
-        if lost {
-            cx.emit(|| Event::Dropped { reason: DropReason::Channel });
-            return Some(Arrival { packet, outcome: Outcome::Lost });
+        let InFlight { outcome, packet, .. } = self.in_flight.pop_front()?;
+        self.note_arrival(packet.wire_len(), outcome == Outcome::Lost);
+        match outcome {
+            Outcome::Delivered => {}
+            Outcome::Lost => cx.emit(|| Event::Dropped { reason: DropReason::Channel }),
+            Outcome::Altered(altered) => {
+                self.counters.corrupted += u64::from(altered.corrupt);
+                self.counters.duplicated += u64::from(altered.twice);
+            }
         }
-        if altered != Altered::NOT {
-            self.counters.corrupted += u64::from(altered.corrupt);
-            self.counters.duplicated += u64::from(altered.twice);
-            return Some(Arrival { packet, outcome: Outcome::Altered(altered) });
-        }
-        Some(Arrival { packet, outcome: Outcome::Delivered })
+        Some(Arrival { packet, outcome })
     }
 }
 

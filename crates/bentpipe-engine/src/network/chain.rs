@@ -58,20 +58,18 @@ impl Log {
     /// Records a passage; the current time is `now`.
     #[inline(always)]
     pub(super) fn note(&mut self, passing: Passing, now: Time) {
-        let mut place = self.place(self.count);
-        if self.places.get(place).is_none_or(|oldest| oldest.arrives >= now) {
-            place = self.make_room();
-        }
+        let place = self.place(self.count);
+        let Some(place) = self.places.get_mut(place).filter(|oldest| oldest.arrives < now) else {
+            return self.note_in_room(passing);
+        };
         // Field by field: a copy of the whole struct would go through the stack in pieces and be read back before they
         // are stored.
         let Passing { arrives, begun, length, next, fate } = passing;
-        if let Some(place) = self.places.get_mut(place) {
-            place.arrives = arrives;
-            place.begun = begun;
-            place.length = length;
-            place.next = next;
-            place.fate = fate;
-        }
+        place.arrives = arrives;
+        place.begun = begun;
+        place.length = length;
+        place.next = next;
+        place.fate = fate;
         self.count += 1;
     }
 
@@ -86,9 +84,16 @@ impl Log {
         self.places[place].fate = fate;
     }
 
-    /// Doubles the ring if the oldest passage may be in the future. Returns the index of the next one.
+    /// Records a passage where the oldest one may still be in the future.
     #[cold]
     #[inline(never)]
+    fn note_in_room(&mut self, passing: Passing) {
+        let place = self.make_room();
+        self.places[place] = passing;
+        self.count += 1;
+    }
+
+    /// Doubles the ring, unless it has never been full. Returns the index of the next passage.
     fn make_room(&mut self) -> usize {
         let places = self.places.len();
         if self.count < places as u64 {

@@ -99,6 +99,14 @@ pub(crate) struct TcpEnd {
     shared: Option<Rc<RefCell<TcbCache>>>,
 }
 
+/// What a TCP end does next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    Send(Parcel),
+    /// Nothing until then; [`Time::NEVER`] stands for no instant.
+    Wait(Time),
+}
+
 impl TcpEnd {
     pub(crate) fn new(
         config: &Arc<TcpConfig>,
@@ -297,15 +305,15 @@ impl TcpEnd {
         cx: &mut Context<'_, P>,
         packets: &mut Store,
         is_ordinary: &mut bool,
-    ) -> Step<Parcel> {
+    ) -> Next {
         if let Transport::Tcp(connection) = &mut self.connection
             && (*is_ordinary || self.next_action > cx.now && connection.is_ordinary::<P>(cx.now))
         {
             *is_ordinary = true;
             match connection.poll_ordinary(cx.now) {
-                Ordinary::Transmit(segment) => return Step::Do(self.pack(&segment, packets)),
+                Ordinary::Transmit(segment) => return Next::Send(self.pack(&segment, packets)),
                 Ordinary::Wait(_) if self.unwritten > 0 && self.write_on(cx) => *is_ordinary = false,
-                Ordinary::Wait(timer) => return self.wait((timer != Time::NEVER).then_some(timer)),
+                Ordinary::Wait(timer) => return self.wait(timer),
                 Ordinary::Other => *is_ordinary = false,
             }
         }
@@ -314,13 +322,16 @@ impl TcpEnd {
 
     /// The same without the fast path.
     #[inline(never)]
-    fn poll_tcp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
+    fn poll_tcp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Next {
         self.poll_as(cx, packets, Transport::tcp)
     }
 
     /// As [`TcpEnd::poll`], for an STP end; separate, so that TCP's segments stay in registers.
     pub(crate) fn poll_stp<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Step<Parcel> {
-        self.poll_as(cx, packets, Transport::stp)
+        match self.poll_as(cx, packets, Transport::stp) {
+            Next::Send(parcel) => Step::Do(parcel),
+            Next::Wait(until) => Step::Wait((until != Time::NEVER).then_some(until)),
+        }
     }
 
     #[inline(always)]
@@ -329,24 +340,23 @@ impl TcpEnd {
         cx: &mut Context<'_, P>,
         packets: &mut Store,
         of: impl Fn(&mut Transport) -> Option<&mut M>,
-    ) -> Step<Parcel> {
+    ) -> Next {
         if self.next_action <= cx.now {
             self.act(cx);
         }
         while let Some(connection) = of(&mut self.connection) {
             match connection.poll(cx) {
-                Step::Do(Output::Transmit(segment)) => return Step::Do(self.pack(&segment, packets)),
+                Step::Do(Output::Transmit(segment)) => return Next::Send(self.pack(&segment, packets)),
                 Step::Do(output) => self.hear(cx, &output),
                 Step::Wait(_) if self.unwritten > 0 && self.write_on(cx) => {}
-                Step::Wait(timer) => return self.wait(timer),
+                Step::Wait(timer) => return self.wait(timer.unwrap_or(Time::NEVER)),
             }
         }
-        Step::Wait(None)
+        Next::Wait(Time::NEVER)
     }
 
     #[inline(always)]
-    fn wait(&self, timer: Option<Time>) -> Step<Parcel> {
-        let until = timer.unwrap_or(Time::NEVER).min(self.next_action);
-        Step::Wait((until != Time::NEVER).then_some(until))
+    fn wait(&self, timer: Time) -> Next {
+        Next::Wait(timer.min(self.next_action))
     }
 }

@@ -8,7 +8,7 @@ use bentpipe_engine::{Context, Step};
 
 use crate::boxes::Boxes;
 use crate::ended::Ended;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Next};
 use crate::ends;
 use crate::gateway::Gateway;
 use crate::layer::Frames;
@@ -318,27 +318,33 @@ impl World {
 
     /// Polls an end until it waits. TCP ends have a separate loop, so that their segments stay in registers.
     fn run_end<O: Observer>(&mut self, n: EndId, observer: &mut O) {
-        while let EndState { kind: Endpoint::Tcp(tcp), first_hop, .. } = &mut self.ends[n.index()]
-            && tcp.is_tcp()
-        {
+        loop {
+            let state = &mut self.ends[n.index()];
+            let Endpoint::Tcp(tcp) = &mut state.kind else { break };
+            if !tcp.is_tcp() {
+                break;
+            }
             let mut cx = Context { now: self.now, who: ends::who(n), probe: &mut *observer };
-            let (now, age, hop, mut is_ordinary) = (self.now, self.age, *first_hop, false);
+            let (now, age, hop, mut is_ordinary) = (self.now, self.age, state.first_hop, false);
             let elsewhere = loop {
                 match (tcp.poll(&mut cx, &mut self.packets, &mut is_ordinary), hop) {
-                    (Step::Do(parcel), Hop::Link(link)) => {
+                    (Next::Send(parcel), Hop::Link(link)) => {
                         let mut watch = Watching::new(&mut *cx.probe, &self.packets, self.first_layer_end);
                         if self.network.offer(now, || age.begun(now), &mut watch, link, parcel).is_err() {
                             self.packets.release(parcel);
                         }
                     }
-                    (Step::Do(parcel), _) => break parcel,
-                    (Step::Wait(until), _) => {
+                    (Next::Send(parcel), _) => break parcel,
+                    (Next::Wait(until), _) => {
                         let is_done = tcp.is_done();
                         let is_over = is_done && !O::WATCHES && tcp.is_over();
-                        if is_done && !self.ends[n.index()].is_done {
+                        let keeps_slot = state.wait(until, now, self.timers);
+                        if is_done && !state.is_done {
                             self.note_done(n);
                         }
-                        self.wait(n, until);
+                        if !keeps_slot {
+                            self.plan(n);
+                        }
                         if is_over {
                             self.retire(n);
                         }

@@ -15,6 +15,19 @@ pub enum Timers {
     Literal,
 }
 
+impl EndState {
+    /// Sets its timer, and when it was set, so that a lazy agenda orders simultaneous events like a literal one. Returns true if its
+    /// place in the agenda may stay.
+    #[inline(always)]
+    pub(super) fn wait(&mut self, until: Time, now: Time, timers: Timers) -> bool {
+        if until != self.until {
+            (self.until, self.begun) = (until, now);
+        }
+        // Lazy: a slot that is due in the future but too early only costs a poll.
+        timers == Timers::Lazy && self.on_agenda > now && self.on_agenda < until
+    }
+}
+
 impl World {
     /// The position of an end's timer in the order of events.
     #[inline(always)]
@@ -30,24 +43,17 @@ impl World {
         self.agenda.set(&mut state.slot, due);
     }
 
-    /// Stores the timer of an end with its scheduling time, so that a lazy agenda orders simultaneous events like a
-    /// literal one.
+    /// Sets the timer of an end.
     #[inline(always)]
     pub(super) fn wait(&mut self, n: EndId, until: Option<Time>) {
-        let until = until.unwrap_or(Time::NEVER);
-        let state = &mut self.ends[n.index()];
-        if until != state.until {
-            (state.until, state.begun) = (until, self.now);
-        }
-        // Lazy: a slot that is due in the future but too early only costs a poll.
-        let keep = self.timers == Timers::Lazy && state.on_agenda > self.now && state.on_agenda < until;
-        if !keep {
+        if !self.ends[n.index()].wait(until.unwrap_or(Time::NEVER), self.now, self.timers) {
             self.plan(n);
         }
     }
 
+    /// Plans the timer of an end that does not keep its slot.
     #[inline(never)]
-    fn plan(&mut self, n: EndId) {
+    pub(super) fn plan(&mut self, n: EndId) {
         let (due, planned) = (self.due_of_end(n), self.agenda.due(self.ends[n.index()].slot));
         let keep = self.timers == Timers::Lazy && planned.at() > self.now && planned <= due;
         if !keep && planned != due {

@@ -35,8 +35,8 @@ impl Sender {
     }
 
     /// True if the sender does nothing until it gets data to send or a segment that acknowledges new data: it has sent
-    /// everything, no timer is on, and a new event would change nothing. Call this only if the sender is [quiet](Self::is_quiet) and reserves no bytes of
-    /// segments from now on.
+    /// everything, no timer is on, and a new event would change nothing. Call this only if the sender is
+    /// [quiet](Self::is_quiet) and reserves no bytes of segments from now on.
     #[inline(always)]
     pub(in crate::tcp) fn rests(&mut self) -> bool {
         let rests = self.has_sent_all() && self.deadline() == Time::NEVER && self.is_at_start();

@@ -34,7 +34,6 @@ pub(super) struct AckSchedule {
     adaptive: Adaptive,
     /// When the last segment with data arrived, if the policy asks for the time between segments.
     last: Time,
-    is_timed: bool,
     /// ACKs beyond the same gap: their acknowledgement number, how many were sent at once, and how many wait.
     gap: u64,
     prompt: u8,
@@ -75,7 +74,6 @@ impl AckSchedule {
             rtt: Duration::MAX,
             adaptive: Adaptive::new(),
             last: Time::ZERO,
-            is_timed: policy.quick > 0 || policy.gro > Duration::ZERO || policy.adapt,
             gap: 0,
             prompt: 0,
             waiting: 0,
@@ -201,7 +199,7 @@ impl AckSchedule {
     /// needs ACKs soon (Linux, `tcp_event_data_recv`).
     #[inline(always)]
     pub(super) fn on_data(&mut self, now: Time) {
-        if self.is_timed {
+        if self.policy.quick > 0 || self.policy.gro > Duration::ZERO {
             self.look_for_pause(now);
             self.note_time(now);
         }

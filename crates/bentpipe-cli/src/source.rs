@@ -42,7 +42,18 @@ pub(crate) fn load_with_variant(
     let scenario = load(world, inputs)?;
     match variant {
         Some(variant) => with_variant(&scenario, variant),
-        None => Ok(scenario),
+        None => checked(scenario),
+    }
+}
+
+/// The scenario, if its variants are those that will run, and give all controls the samples that these need.
+///
+/// # Errors
+/// Wrong usage if a control, or an end of slow start, would have no effect.
+pub fn checked(scenario: Scenario) -> Result<Scenario, Failure> {
+    match scenario.check_samples() {
+        Ok(()) => Ok(scenario),
+        Err(lacking) => Err(Failure::usage(lacking, None)),
     }
 }
 
@@ -62,7 +73,7 @@ pub fn with_variant(scenario: &Scenario, variant: &str) -> Result<Scenario, Fail
         let help = quic.then(|| format!("expected one of {}", Scenario::QUIC_VARIANTS.join(", ")));
         return Err(Failure::usage(format!("no flow uses TCP, so `{variant}` would change nothing"), help));
     }
-    Ok(changed)
+    checked(changed)
 }
 
 /// True if the flow has a TCP connection, on any of its legs.

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::error::failed;
 use crate::flows::{Channels, Compared, Flows, Links};
 use crate::record::{KINDS, Recorder};
-use crate::scenario::{Scenario, without_flows};
+use crate::scenario::{Scenario, not_ready};
 use crate::table::Table;
 use crate::wait::{interruptible, stopped};
 
@@ -52,7 +52,7 @@ fn drive<O: Observer + Send>(
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, scenario: Py<Scenario>, seed: u64) -> PyResult<Run> {
     let value = &scenario.get().value;
-    without_flows(py, value)?;
+    not_ready(py, value)?;
     let begun = Instant::now();
     let result = drive(py, value, seed, &mut NoProbe)?;
     let took = begun.elapsed();
@@ -157,7 +157,7 @@ pub(crate) fn runs(
 ) -> PyResult<Runs> {
     let named = cases.iter().map(|(name, case)| (name.clone(), case.get().value.clone()));
     let cases: Vec<_> = named.collect();
-    cases.iter().try_for_each(|(_, case)| without_flows(py, case))?;
+    cases.iter().try_for_each(|(_, case)| not_ready(py, case))?;
     // A job is a single run: a replication of ten slow variants would keep one thread busy while the other waits.
     let jobs: Vec<_> = seeds.iter().flat_map(|&seed| (0..cases.len()).map(move |case| (seed, case))).collect();
     let results = interruptible(py, || {

@@ -206,11 +206,12 @@ impl Scenario {
     }
 }
 
-/// Fails for a scenario that cannot be run because it has no flows.
-pub(crate) fn without_flows(py: Python<'_>, scenario: &scenario::Scenario) -> PyResult<()> {
-    if !scenario.flows.is_empty() {
-        return Ok(());
-    }
-    let message = format!("`{}` has no flows: add a [[flows]]", scenario.name);
+/// Fails for a scenario that cannot be run: it has no flows, or a setting that would have no effect.
+pub(crate) fn not_ready(py: Python<'_>, scenario: &scenario::Scenario) -> PyResult<()> {
+    let message = match scenario.check_samples() {
+        Err(lacking) => lacking.to_string(),
+        Ok(()) if scenario.flows.is_empty() => format!("`{}` has no flows: add a [[flows]]", scenario.name),
+        Ok(()) => return Ok(()),
+    };
     Err(mistakes(py, &scenario::ScenarioErrors(vec![scenario::ScenarioError::without_place(&scenario.name, message)])))
 }

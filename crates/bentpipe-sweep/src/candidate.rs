@@ -2,7 +2,7 @@
 
 use bentpipe_language::tcp::UnknownName;
 use bentpipe_sim::recommend::{System, Unfit, equipped};
-use bentpipe_study::scenario::Scenario;
+use bentpipe_study::scenario::{Lacking, Scenario};
 
 /// The words for gateways in a sweep file.
 pub(crate) const GATEWAYS: &[&str] = &["none", "uplink", "link", "split"];
@@ -33,6 +33,8 @@ pub struct Candidate {
 pub(crate) enum Misfit {
     #[error(transparent)]
     Variant(UnknownName),
+    #[error(transparent)]
+    Samples(Lacking),
     #[error("{0}")]
     Gateway(Unfit),
 }
@@ -64,6 +66,7 @@ impl Candidate {
             Some(variant) => scenario.with_variant(variant).map_err(Misfit::Variant)?,
             None => scenario.clone(),
         };
+        changed.check_samples().map_err(Misfit::Samples)?;
         if let Some(gateway) = self.gateway.filter(|word| *word != "none") {
             changed = equipped(&changed, system(gateway)).map_err(Misfit::Gateway)?;
         }

@@ -165,6 +165,7 @@ impl Run {
         if let Some(variant) = &self.variant {
             scenario = scenario.with_variant(variant).map_err(|unknown| unknown.to_string())?;
         }
+        scenario.check_samples().map_err(|lacking| lacking.to_string())?;
         match self.system {
             None | Some(Name::Plain) => {}
             Some(name) => scenario = equipped(&scenario, name.system()).map_err(|unfit| unfit.to_string())?,

@@ -9,7 +9,7 @@ use bentpipe_engine::units::Bytes;
 use crate::error::Problems;
 use crate::reader::{Item, View};
 use crate::shape::{Field, Shape, field};
-use crate::tcp::{self, Cell, TcpOverrides, TcpTable, UnknownName, Variants, resolve_tcp};
+use crate::tcp::{self, Cell, TcpOverrides, TcpTable, UnknownName, Variants, lacks_rack, resolve_tcp};
 
 /// Values of `sender`.
 pub const SENDER: &[&str] = &["engine", "kernel"];
@@ -132,6 +132,9 @@ fn named(
         let message = "the connections of a box share nothing";
         let expected = "no `tcb_sharing`; `resume` says what is known of the path".to_owned();
         view.get("tcp").as_ref().unwrap_or(item).refuse(problems, message, Some(expected));
+    }
+    for (_, message) in lacks_rack(&tcp) {
+        view.get("tcp").as_ref().unwrap_or(item).refuse(problems, message, None);
     }
     Some((name, tcp, table.gives("fixed_window")))
 }

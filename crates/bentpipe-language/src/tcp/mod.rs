@@ -14,7 +14,8 @@ pub(crate) use keys::{TCP_HEAD, has_key};
 pub(crate) use profile::PROFILES;
 pub use profile::Profile;
 pub use resolve::{
-    End, Resolved, TcpOverrides, UnknownName, VariantRow, Variants, contradictions, lacks_window, resolve, resolve_tcp,
+    End, Resolved, TcpOverrides, UnknownName, VariantRow, Variants, contradictions, lacks_rack, lacks_window, resolve,
+    resolve_tcp,
 };
 pub(crate) use settings::GROUPS;
 pub(crate) use settings::SETTINGS;

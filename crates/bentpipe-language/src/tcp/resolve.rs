@@ -233,7 +233,6 @@ pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
     if matches!(config.variant.recovery, Recovery::Pipe(_)) && !config.variant.sack {
         found.push(("sack", "SACK-based recovery needs `sack = true`".to_owned()));
     }
-    found.extend(lacks_rack(config));
     if config.timestamps && config.mss <= 12 {
         found.push(("mss", "timestamps take 12 B of each segment: nothing is left for data".to_owned()));
     }
@@ -245,8 +244,9 @@ pub fn contradictions(config: &TcpConfig) -> Vec<(&'static str, String)> {
     found
 }
 
-/// Settings that get no samples without RACK, or without timestamps, and would have no effect.
-fn lacks_rack(config: &TcpConfig) -> Vec<(&'static str, String)> {
+/// Settings of a sender that get no samples without RACK, or without timestamps, and would have no effect: the key, and
+/// what it needs. They are judged once the variant is certain, since another one may have RACK.
+pub fn lacks_rack(config: &TcpConfig) -> Vec<(&'static str, String)> {
     let variant = &config.variant;
     if variant.recovery == Recovery::Pipe(PipeForm::Rack) || variant.startup != Startup::SlowStart {
         return Vec::new();

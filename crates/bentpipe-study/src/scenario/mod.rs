@@ -25,6 +25,7 @@ mod quic;
 mod reference;
 mod replaced;
 mod resolve;
+mod samples;
 mod schema;
 mod series;
 mod splits;
@@ -55,6 +56,7 @@ pub use model::{
     StpFlow, TcpFlow, Through, UdpFlow, UdpPattern, UplinkSpec, Workload,
 };
 pub use reference::reference;
+pub use samples::Lacking;
 pub use schema::schema;
 use windows::TcpEnds;
 

@@ -7,4 +7,5 @@ mod mistakes;
 mod moving;
 mod names;
 mod quic;
+mod samples;
 mod shipped_scenarios;

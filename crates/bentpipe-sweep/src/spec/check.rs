@@ -95,9 +95,10 @@ fn candidates(spec: &Spec, scenario: &Scenario, view: &View<'_>, problems: &mut 
                 let near = did_you_mean(word, names.iter().copied());
                 ("variants", word, Some(near.unwrap_or_else(|| format!("the variants are {}", names.join(", ")))))
             }
+            Misfit::Samples(_) => ("variants", candidate.variant.as_deref().unwrap_or_default(), None),
             Misfit::Gateway(_) => ("gateways", candidate.gateway.unwrap_or_default(), None),
         };
-        let Some(item) = view.get(list) else { continue };
+        let Some(item) = view.get(list).or(view.get("scenario")) else { continue };
         let span = match &item.node.value {
             Value::List(entries) => {
                 let is_it = |node: &&Node| matches!(&node.value, Value::Text(text) if text == word);

@@ -379,6 +379,18 @@ fn numbers_out_of_range_are_told_what_they_may_be() {
     }
 }
 
+/// Judged once the variant is known: `linux-cubic` has the RACK that the scenario's own variant lacks.
+#[test]
+fn settings_without_effect_are_refused_before_the_run() {
+    let folder = folder();
+    for command in [&["run", "small.toml"][..], &["compare", "small.toml", "--variants", "sack"]] {
+        let error = refused(folder.path(), 2, &[command, &["--set", "tcp.slow_start_exit=search"]].concat());
+        assert!(error.contains("flow `data`: `slow_start_exit = \"search\"` needs"), "{error}");
+    }
+    let other = ["run", "small.toml", "--variant", "linux-cubic", "--set", "tcp.slow_start_exit=search"];
+    ok(folder.path(), &other);
+}
+
 #[test]
 fn conditions_on_what_is_not_there_are_refused_before_the_run() {
     let folder = folder();

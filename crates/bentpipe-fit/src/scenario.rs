@@ -10,12 +10,17 @@ use crate::{Fit, Pings, Transfer};
 const PER_LINE: usize = 24;
 /// Maximum number of values in a trace: an hour of pings at ten per second.
 const MAX_VALUES: usize = 36_000;
+/// Minimum interval of a trace in a scenario, in seconds.
+const MIN_INTERVAL: f64 = 1e-3;
 
 /// The text of a scenario with the measured values. `name` is its name, `source` says where the values come from.
 pub fn scenario(fit: &Fit, name: &str, source: &str) -> String {
     let clean =
         |text: &str| text.chars().filter(|c| !c.is_control()).collect::<String>().replace('\\', "/").replace('"', "'");
-    let mut text = format!("name = \"{}\"\nsource = \"{}\"\nseed = 1\n", clean(name), clean(source));
+    // `--set` splits names at these.
+    let name = clean(name).replace(['.', '='], "-");
+    let name = Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("measured");
+    let mut text = format!("name = \"{name}\"\nsource = \"{}\"\nseed = 1\n", clean(source));
     match fit {
         Fit::Transfer(transfer) => of_transfer(&mut text, transfer),
         Fit::Pings(pings) => of_pings(&mut text, pings),
@@ -123,13 +128,14 @@ fn of_pings(text: &mut String, pings: &Pings) {
     text.push_str("# All losses are on the way there: a lost ping and a lost answer look the same.\n");
     lossy(text, &pings.losses, "forward");
     // All variation is put on the way back, because its division between the directions is unknown.
+    let interval = pings.spacing.max(MIN_INTERVAL);
     let _ = write!(
         text,
         "\n# Round trips less half of the shortest, in milliseconds: all that varies is on the way back.\n\
          [links.backward.delay_trace]\ninterval = \"{} ms\"\ntext = \"\"\"\n",
-        number(pings.spacing * 1e3)
+        number(interval * 1e3)
     );
-    for line in evenly(&pings.round_trips, pings.spacing).chunks(PER_LINE) {
+    for line in evenly(&pings.round_trips, interval).chunks(PER_LINE) {
         let values: Vec<String> = line.iter().map(|took| format!("{:.1}", (took - base / 2.0) * 1e3)).collect();
         let _ = writeln!(text, "{}", values.join(" "));
     }
@@ -160,4 +166,112 @@ fn evenly(trips: &[(f64, f64)], spacing: f64) -> Vec<f64> {
         values.push(current);
     }
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::path::Path;
+
+    use bentpipe_engine::link::{LinkConfig, PacketBursts, QueueLimit};
+    use bentpipe_engine::units::{Bytes, Duration, Rate};
+    use bentpipe_study::scenario::{FlowKind, Scenario, Workload};
+
+    use super::*;
+
+    /// Reads what was written.
+    fn read(fit: &Fit, name: &str) -> Scenario {
+        let text = scenario(fit, name, "a \"test\" of C:\\x");
+        Scenario::parse(&text, "fit.toml", &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    }
+
+    fn link<'s>(scenario: &'s Scenario, name: &str) -> &'s LinkConfig {
+        &scenario[scenario.link(name).expect("a link")].config
+    }
+
+    /// Pings this many milliseconds apart, with these round trips in milliseconds.
+    fn pings(apart: f64, round_trips: &[f64]) -> Fit {
+        let line = |(n, took): (usize, &f64)| format!("{:.5} {n} {took}\n", 1000.0 + n as f64 * apart / 1e3);
+        let log: String = round_trips.iter().enumerate().map(line).collect();
+        Fit::Pings(crate::ping::fit(Path::new("log"), Box::new(Cursor::new(log))).expect("a log"))
+    }
+
+    /// The delays of the way back: time and delay in microseconds.
+    fn way_back(scenario: &Scenario) -> Vec<(u64, u64)> {
+        let moves = link(scenario, "measured/backward").moves.as_ref().expect("a trace");
+        let delays = moves.delay.as_ref().expect("delays");
+        let micros = |span: Duration| span.as_nanos() / 1000;
+        delays.changes().iter().map(|change| (micros(change.at), micros(Duration::from_ticks(change.value)))).collect()
+    }
+
+    /// Half of the shortest round trip on the way there, the rest on the way back. A packet of 84 B each 100 ms is 6720 bit/s.
+    #[test]
+    fn pings_become_a_delay_trace() {
+        let scenario = read(&pings(100.0, &[40.0, 52.0, 61.0, 40.0, 40.0]), "log");
+        assert_eq!(link(&scenario, "measured/forward").delay, Duration::from_millis(20));
+        assert_eq!(way_back(&scenario)[..3], [(0, 20_000), (100_000, 32_000), (200_000, 41_000)]);
+        let FlowKind::Udp(flow) = &scenario.flows[0].kind else { panic!("UDP") };
+        assert_eq!((flow.rate.bits_per_second(), flow.packet), (6720, 84));
+    }
+
+    /// A trace has at most one value in a millisecond. Of pings each 0.4 ms it has the last one known half a millisecond later: those of
+    /// 0.4 ms and of 1.2 ms.
+    #[test]
+    fn pings_faster_than_a_trace_can_be() {
+        let scenario = read(&pings(0.4, &[4.0, 5.0, 6.0, 7.0, 8.0]), "log");
+        assert_eq!(way_back(&scenario), [(0, 3000), (1000, 5000)]);
+    }
+
+    /// Names with what `--set` splits names at, or with nothing else, as files may have them.
+    #[test]
+    fn names_of_files_become_names_of_scenarios() {
+        let names = ["transfer.2026-11-30", "a=b", " x ", "", "tab\there"];
+        let fit = pings(100.0, &[40.0, 52.0]);
+        assert_eq!(names.map(|name| read(&fit, name).name), ["transfer-2026-11-30", "a-b", "x", "measured", "tabhere"]);
+    }
+
+    fn transfer(losses: Losses, queue_bytes: f64) -> Fit {
+        let unknown = || Estimate::unknown("not needed");
+        Fit::Transfer(Transfer {
+            from: String::new(),
+            to: String::new(),
+            near: "sender",
+            seconds: 1.0,
+            bytes: 0,
+            mss: 1448,
+            rate: Estimate::measured(20e6, 19e6, 21e6),
+            rate_spread: 0.0,
+            base_round_trip: Estimate::measured(0.6, 0.5, 0.7),
+            queue_time: unknown(),
+            queue_bytes: Estimate::measured(queue_bytes, 0.0, 1e9),
+            queue_losses: 0,
+            losses,
+            round_trips: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    /// Bursts of four losses end with a probability of a quarter. A capture without data, and a queue shorter than a packet, are
+    /// refused by the language.
+    #[test]
+    fn a_transfer_becomes_a_link() {
+        let lost = |fates: &[bool]| crate::losses::losses(fates.iter().copied());
+        let mut bursts = vec![false; 1000];
+        [100, 101, 102, 103, 500, 501, 502, 503].into_iter().for_each(|n| bursts[n] = true);
+        let scenario = read(&transfer(lost(&bursts), 50_000.0), "x");
+        let there = link(&scenario, "measured/forward");
+        assert_eq!((there.rate, there.delay), (Rate::from_bits_per_second(20_000_000), Duration::from_millis(300)));
+        assert_eq!(there.queue.limit, QueueLimit::Bytes(Bytes::new(50_000)));
+        let Some(PacketBursts::Conditional { start, again }) = there.packet_bursts else { panic!("{there:?}") };
+        // Two of the 991 pairs that begin with an arrival.
+        assert_eq!((again.get(), start.get()), (0.75, 0.002_018));
+        assert_eq!(link(&scenario, "measured/backward").packet_bursts, None);
+        let small = read(&transfer(lost(&[false; 10]), 3.0), "x");
+        assert_eq!(link(&small, "measured/forward").queue.limit, QueueLimit::Bytes(Bytes::new(1448)));
+        assert_eq!(small.flows[0].kind.workload(), Some(Workload::Bulk(Bytes::new(1))));
+        // Alternating losses are independent: loss, and no bursts.
+        let half = read(&transfer(lost(&[true, false, true, false]), 5e4), "x");
+        let there = link(&half, "measured/forward");
+        assert_eq!((there.good.packet.get(), &there.packet_bursts), (0.5, &None));
+    }
 }

@@ -151,14 +151,9 @@ fn outwards(
     at: impl Fn(f64) -> Result<Option<System>, RunError>,
 ) -> Result<Option<Flip>, RunError> {
     let (min, max) = dimension.range();
-    // From zero loss, the search only goes upwards, starting just above zero.
+    // A start outside the range, such as no loss, leads to its nearer end.
     let mut here = start;
-    let next = |here: f64| match (here == 0.0, up) {
-        (true, true) => min,
-        (true, false) => f64::NAN,
-        (false, true) => here * STEP,
-        (false, false) => here / STEP,
-    };
+    let next = |here: f64| if up { (here * STEP).max(min) } else { (here / STEP).min(max) };
     let (mut there, system) = loop {
         let there = next(here);
         if stop() || !(min..=max).contains(&there) {
@@ -241,5 +236,20 @@ mod tests {
         assert_eq!(found(0.001, false, 0.02), None, "downwards it stays");
         assert_eq!(found(0.0, false, 0.02), None, "there is no less than nothing");
         assert!(found(0.0, true, 0.02).is_some());
+    }
+
+    /// The range of sizes, 10 kB to 1 GB, limits how far the search goes, not where it starts.
+    #[test]
+    fn a_start_outside_the_range_leads_into_it() {
+        let turns = 1e6;
+        for (start, up) in [(2e3, true), (2e10, false)] {
+            let choice = if up { System::Plain } else { System::Link };
+            let at = |value: f64| Ok(Some(if value < turns { System::Plain } else { System::Link }));
+            let search = |up| outwards(Dimension::Size, start, up, choice, || false, at).expect("nothing runs");
+            let flip = search(up).expect("it turns");
+            let (low, high) = (flip.here.min(flip.there), flip.here.max(flip.there));
+            assert!(low < turns && turns <= high && high / low <= CLOSE, "{flip:?}");
+            assert_eq!(search(!up), None, "away from the range");
+        }
     }
 }

@@ -212,7 +212,8 @@ const MTU: u32 = 1500;
 
 /// The rate configured at a box for a line: slightly less than the line has, so that no queue builds up in it.
 fn told(rate: Rate) -> Rate {
-    Rate::from_bits_per_second(rate.bits_per_second() / 1000 * 995).unwrap_or(rate)
+    let bits = rate.bits_per_second();
+    Rate::from_bits_per_second(bits - bits.div_ceil(200)).unwrap_or(rate)
 }
 
 /// The row of the box's sender: the default of `uplink`.

@@ -93,6 +93,21 @@ fn every_system_carries_the_transfer() {
     }
 }
 
+/// 99.5 % of the line, on slow lines as well: of 2999 bit/s these are 2984.005.
+#[test]
+fn boxes_are_told_a_little_less_than_the_line_has() {
+    for (line, told) in [("10 Mbit/s", 9_950_000), ("2400 bit/s", 2388), ("2999 bit/s", 2984)] {
+        let sets = ["links.sat/forward.rate", "links.sat/backward.rate"].map(|key| (key.to_owned(), line.to_owned()));
+        let world =
+            Scenario::parse(&scenario("").to_toml(), "t.toml", &sets).unwrap_or_else(|errors| panic!("{errors}"));
+        let ground = Ground::of(&world).expect("bare");
+        let with = |system| ground.with(&world, system).expect("it fits").gateways;
+        let rates = with(System::Link).pairs[0].satellite.map(|box_| box_.rate.bits_per_second());
+        assert_eq!(rates, [told; 2], "{line}");
+        assert_eq!(with(System::Uplink).uplinks[0].sender.rate.bits_per_second(), told, "{line}");
+    }
+}
+
 #[test]
 fn what_is_not_bare_is_refused() {
     let world = scenario("");

@@ -150,6 +150,8 @@ impl Store {
                         part::write(&store.part_path(number), engine, &contents.rows)?;
                         store.begin(number + 1)?;
                         std::fs::remove_file(&path).map_err(|error| StoreError::at(&path, error))?;
+                        store.holdings.parts += 1;
+                        store.holdings.in_journal -= contents.rows.len();
                     }
                     // The process ended while it created the journal.
                     None => {

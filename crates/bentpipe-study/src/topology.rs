@@ -288,7 +288,7 @@ fn facts_by(
 ) -> PathFacts {
     let links = || path.iter().map(|&link| (link, of(&scenario[link].config)));
     let delay = links().fold(Duration::ZERO, |sum, (_, (delay, _))| sum + delay);
-    let slowest = links().filter_map(|(index, (_, rate))| Some((rate?, index))).min();
+    let slowest = links().filter_map(|(index, (_, rate))| Some((rate?, index))).min_by_key(|&(rate, _)| rate);
     let cells = |link: &LinkSpec| link.config.cells.map(|cells| cells.buffer);
     let queue = slowest.and_then(|(rate, link)| match scenario[link].config.queue.limit {
         _ if cells(&scenario[link]).is_some() => {

@@ -116,6 +116,24 @@ fn facts_by_hand() {
     assert_eq!(bandwidth_delay_product(&there, &facts(&scenario, &back, 1000)), Some(Bytes::new(132_500)));
 }
 
+/// Where two lines are equally slow, packets wait for the first one on the way; on the way back the numbers of the links fall.
+#[test]
+fn of_equal_lines_the_first_on_the_path_is_the_bottleneck() {
+    let link = |name: &str, between: &str, queue: u32| {
+        format!(
+            "[[links]]\nname = \"{name}\"\nbetween = {between}\nrate = \"2 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"{queue} packets\"\n"
+        )
+    };
+    let links = [link("access", "[\"A\", \"R\"]", 10), link("sat", "[\"R\", \"B\"]", 20)].concat();
+    let text = format!("name = \"t\"\n{links}[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n");
+    let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let (there, back) = flow_paths(&scenario, &scenario.flows[0]).expect("reachable");
+    let of = |path: &[LinkId]| (facts(&scenario, path, 1000).bottleneck_link, facts(&scenario, path, 1000).queue);
+    // A packet of 1000 B takes 4 ms.
+    assert_eq!(of(&there), (Some(LinkId(0)), Some(Duration::from_millis(40))));
+    assert_eq!(of(&back), (Some(LinkId(3)), Some(Duration::from_millis(80))));
+}
+
 #[test]
 fn mean_rates_by_hand() {
     let with = |more: &str| {
@@ -139,4 +157,54 @@ fn mean_rates_by_hand() {
     assert_eq!(with(schedule), (Some(20_000_000), Some([5_000_000, 20_000_000])));
     // A second at 20 Mbit/s, three at 5.
     assert_eq!(with(&format!("{schedule}schedule_period = \"4 s\"")), (Some(8_750_000), None));
+}
+
+/// The queue at a port for cells is its buffer of 53 B each; a queue in bytes is as long as the line takes to send it.
+#[test]
+fn queues_in_cells_and_bytes() {
+    let queue = |link: &str| {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"l\"\nfrom = \"A\"\nto = \"B\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{link}"
+        );
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        facts(&scenario, &[LinkId(0)], 1000).queue
+    };
+    // 1000 cells are 53 000 B, which take 424 ms.
+    assert_eq!(queue("framing = \"aal5\"\natm.buffer = \"1000 cells\""), Some(Duration::from_millis(424)));
+    assert_eq!(queue("framing = \"aal5\""), None);
+    assert_eq!(queue("queue = \"5 kB\""), Some(Duration::from_millis(40)));
+    assert_eq!(queue("queue = \"unlimited\""), None);
+}
+
+/// A path over boxes has the links of their tunnel once, between the legs, in both directions.
+#[test]
+fn a_tunnel_lies_between_the_legs() {
+    let link = |one: &str, other: &str| {
+        format!(
+            "[[links]]\nname = \"{one}{other}\"\nbetween = [\"{one}\", \"{other}\"]\nrate = \"1 Mbit/s\"\ndelay = \"9 ms\"\n"
+        )
+    };
+    let links = [link("A", "N"), link("N", "F"), link("F", "B")].concat();
+    let rest = "[[gateways]]\nname = \"box\"\nshape = \"split\"\nnear = \"N\"\nfar = \"F\"\n\
+                [[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n";
+    let scenario = Scenario::parse(&format!("name = \"t\"\n{links}{rest}"), "t.toml", &[])
+        .unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(legs(&scenario.flows[0]).len(), 2);
+    let (there, back) = flow_paths(&scenario, &scenario.flows[0]).expect("reachable");
+    assert_eq!((numbers(&there), numbers(&back)), (vec![0, 2, 4], vec![5, 3, 1]));
+}
+
+/// Parts of the path A, C, D, B, and what takes their place at E, which it does not pass.
+#[test]
+fn parts_of_a_path() {
+    let scenario = scenario("A C 1\nC D 1\nD B 1\nA E 1\nE B 1\nA X 1");
+    let path: Path = [0, 1, 2].map(LinkId).to_vec();
+    let node = |name| scenario.node(name).expect("a node");
+    let up_to = |at| up_to(&scenario, path.clone(), node(at), node("A")).map(|path| numbers(&path));
+    assert_eq!([up_to("C"), up_to("D"), up_to("E")], [Some(vec![0]), Some(vec![0, 1]), Some(vec![3])]);
+    let from_on = |at| from_on(&scenario, path.clone(), node(at), node("B")).map(|path| numbers(&path));
+    assert_eq!(
+        [from_on("C"), from_on("D"), from_on("E"), from_on("X")],
+        [Some(vec![1, 2]), Some(vec![2]), Some(vec![4]), None]
+    );
 }

@@ -163,6 +163,23 @@ fn a_transfer_over_a_schedule_has_one_limit() {
     assert_eq!((endless.time, endless.goodput), (None, endless.long_run));
 }
 
+/// Losses of a schedule or a trace replace those of the link, so the lowest of them counts: 10 Mbit/s of which 1460 of 1500 B are data.
+#[test]
+fn losses_that_change_limit_by_the_lowest() {
+    let goodput = |losses: &str| {
+        let line = format!("rate = \"10 Mbit/s\"\n{losses}");
+        short_flow(&line, "greedy = true\ntcp = { profile = \"rfc\", timestamps = false }").goodput.expect("a rate")
+    };
+    let whole = 10e6 * 1460.0 / 1500.0;
+    for (losses, passes) in [
+        ("loss = \"50 %\"", 0.5),
+        ("loss = \"50 %\"\nschedule = [{ at = \"1 s\", loss = \"0 %\" }]", 1.0),
+        ("loss_trace = { values = [[\"0 s\", \"25 %\"], [\"1 s\", \"12.5 %\"]] }", 0.875),
+    ] {
+        assert!((goodput(losses) - whole * passes).abs() < 1.0, "{losses}: {}", goodput(losses));
+    }
+}
+
 /// An opportunity each ms, for 100 ms, then a pause of 900 ms. 146 kB are 100 segments of 1500 B, so the 100 opportunities of a period
 /// carry them. At the start that takes 100 ms; from 50 ms on, the rest leaves in the next period.
 #[test]
@@ -214,4 +231,163 @@ fn the_mean_does_not_limit_a_short_transfer() {
     let tdma = "rate = \"10 Mbit/s\"\ntdma = { frame = \"32 ms\", bursts = [[\"4 ms\", \"3 ms\"]] }";
     let limit = short_flow(tdma, &ask.replace("count = 1", "count = 2"));
     assert_eq!(limit.goodput, limit.time.map(|time| 2.0 * 1460.0 * 8.0 / time.as_secs_f64()));
+}
+
+fn parsed(text: &str) -> Scenario {
+    Scenario::parse(&format!("name = \"t\"\n{text}"), "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn limit_of(text: &str) -> Limit {
+    let scenario = parsed(text);
+    flow_limit(&scenario, &scenario.flows[0]).expect("a path").expect("a connection")
+}
+
+/// A link between two nodes, with its settings separated by semicolons.
+fn joins(one: &str, other: &str, settings: &str) -> String {
+    let settings = settings.replace("; ", "\n");
+    format!("[[links]]\nname = \"{one}{other}\"\nbetween = [\"{one}\", \"{other}\"]\n{settings}\n")
+}
+
+fn flow(settings: &str) -> String {
+    format!("[[flows]]\nname = \"f\"\nfrom = \"A\"\nto = \"B\"\n{settings}\n")
+}
+
+/// Over 10 ms each way, and lines that take no time: the SYN, the SYN-ACK and the data take 30 ms.
+#[test]
+fn what_precedes_and_follows_the_data() {
+    let line = joins("A", "B", "rate = \"unlimited\"; delay = \"10 ms\"");
+    let ms =
+        |settings: &str| limit_of(&format!("{line}{}", flow(settings))).time.map(|time| time.as_nanos() / 1_000_000);
+    assert_eq!(ms("bytes = \"1 MB\""), Some(30));
+    assert_eq!(ms("bytes = \"1 MB\"\ntcp.shortcuts.handshake = \"none\""), Some(10));
+    assert_eq!(ms("paced = { rate = \"1 Mbit/s\", bytes = \"1 MB\" }"), Some(30));
+    // Three requests with their responses, and a pause between them: 20 + 3 * 20 + 2 * 1000.
+    let asks = "request_response = { request = \"1 kB\", response = \"1 kB\", count = 3, think = \"1 s\" }";
+    assert_eq!(ms(asks), Some(2080));
+}
+
+/// Responses come over the way back: of 1500 B 1460 are data. Only that way counts, too, for whether the rate changes.
+#[test]
+fn responses_are_limited_by_the_way_back() {
+    let asks = flow("request_response = { request = \"1 B\", response = \"14600 B\", count = 1 }");
+    let lines =
+        |there: &str, back: &str| joins("A", "B", &format!("delay = \"1 ms\"; forward.{there}; backward.{back}"));
+    let near = |limit: &Limit, rate: f64| limit.goodput.is_some_and(|found| (found / rate - 1.0).abs() < 1e-9);
+    let slow_back = limit_of(&format!("{}{asks}", lines("rate = \"10 Mbit/s\"", "rate = \"1 Mbit/s\"")));
+    assert!(near(&slow_back, 1e6 * 1460.0 / 1500.0) && slow_back.narrowest == Some(LinkId(1)), "{slow_back:?}");
+    let bursts = "rate = \"10 Mbit/s\"; forward.tdma = { frame = \"32 ms\", bursts = [[\"0 ms\", \"16 ms\"]] }";
+    let changes_there = limit_of(&format!("{}{asks}", lines(bursts, "rate = \"1 Mbit/s\"")));
+    assert!(near(&changes_there, 1e6 * 1460.0 / 1500.0), "{changes_there:?}");
+}
+
+/// Each leg of a split connection has its own limit, and the lower one is the flow's, whichever leg it is.
+#[test]
+fn the_slower_leg_limits_a_split_flow() {
+    let split = flow("bytes = \"1 MB\"\nsplit = [{ at = \"R\" }]");
+    let limit =
+        |first: &str, second: &str| limit_of(&format!("{}{}{split}", joins("A", "R", first), joins("R", "B", second)));
+    let (fast, slow) = ("rate = \"10 Mbit/s\"; delay = \"1 ms\"", "rate = \"2 Mbit/s\"; delay = \"1 ms\"");
+    for (first, second, link) in [(fast, slow, 2), (slow, fast, 0)] {
+        let limit = limit(first, second);
+        assert!(limit.goodput.is_some_and(|rate| (rate - 2e6 * 1460.0 / 1500.0).abs() < 1e-3), "{limit:?}");
+        assert_eq!(limit.narrowest, Some(LinkId(link)));
+    }
+    // Two lines that become faster, one of them too late: 1 000 000 B in 685 segments with 40 B each of headers take 8.2192 s at 1 Mbit/s.
+    let soon = "rate = \"2 Mbit/s\"; delay = \"0 ms\"; schedule = [{ at = \"1 ms\", rate = \"10 Mbit/s\" }]";
+    let late = "rate = \"1 Mbit/s\"; delay = \"0 ms\"; schedule = [{ at = \"100 s\", rate = \"10 Mbit/s\" }]";
+    for (first, second) in [(soon, late), (late, soon)] {
+        assert_eq!(limit(first, second).time, Some(Duration::from_micros(8_219_200)));
+    }
+}
+
+/// 1.46 MB in 1000 segments are 1.5 MB on the line. They reach it after 100 ms: 0.9 s at 8 Mbit/s carry 900 kB, and 600 kB take 4.8 s at 1
+/// Mbit/s.
+#[test]
+fn data_reaches_a_scheduled_line_after_the_links_before_it() {
+    let before = joins("A", "R", "rate = \"unlimited\"; delay = \"100 ms\"");
+    let line =
+        joins("R", "B", "rate = \"8 Mbit/s\"; delay = \"0 ms\"; schedule = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]");
+    let limit = limit_of(&format!("{before}{line}{}", flow("bytes = \"1460 kB\"")));
+    assert_eq!(limit.time, Some(Duration::from_millis(100 + 900 + 4800)));
+}
+
+/// Of legs with unequal segments the slower one counts, with the delay of all: 1920 B are two segments of 1000 B, which take 16 ms at 1
+/// Mbit/s, or four of 520 B, which take 16.64 ms.
+#[test]
+fn legs_with_segments_of_their_own() {
+    let (near, far) = (link(1_000_000, 10), link(1_000_000, 250));
+    let (large, small) = (SegmentSize { payload: 960, headers: 40 }, SegmentSize { payload: 480, headers: 40 });
+    let time = transfer_over_legs(&[&[&near], &[&far]], Bytes::new(1920), &[large, small]);
+    assert_eq!(time, Duration::from_micros(260_000 + 4 * 4160));
+    let time = transfer_over_legs(&[&[&far], &[&near]], Bytes::new(1920), &[small, large]);
+    assert_eq!(time, Duration::from_micros(260_000 + 4 * 4160));
+}
+
+/// The smaller MSS counts, less 12 B of timestamps if both ends have them (RFC 6691). ns-2's lengths have none.
+#[test]
+fn segments_between_two_ends() {
+    let end = |mss: u16, timestamps: bool| {
+        let flow = crate::scenario::TcpFlow::new("rfc", "sack", Workload::Bulk(Bytes::new(1)))
+            .expect("they are in the tables");
+        TcpConfig { mss, timestamps, ..flow.sender }
+    };
+    let size = |a: &TcpConfig, b: &TcpConfig| {
+        let SegmentSize { payload, headers } = SegmentSize::between(a, b);
+        (payload, headers)
+    };
+    assert_eq!(size(&end(1460, true), &end(1000, true)), (988, 52));
+    assert_eq!(size(&end(1000, true), &end(1460, true)), (988, 52));
+    assert_eq!(size(&end(1460, true), &end(1460, false)), (1460, 40));
+    assert_eq!(size(&end(1460, false), &end(1460, true)), (1460, 40));
+    let mut ns2 = end(1460, true);
+    ns2.shortcuts.ns2_lengths = true;
+    assert_eq!(size(&ns2, &end(1460, true)), (1460, 40));
+}
+
+/// A tunnel's datagram of 1500 B has up to 1405 B of streams behind 28 B of IPv4 and UDP, 25 of the tunnel, 20 of S-LACP and at least one
+/// of the multiplexer: of 536 B that is 536 * 74 / 1405 = 28 B, less than the 40 of a segment of their own. Of 1460 B it would be 76.
+#[test]
+fn a_tunnel_joins_short_segments() {
+    let scenario = |mss: &str| {
+        let line = joins("N", "F", "rate = \"10 Mbit/s\"; backward.rate = \"20 Mbit/s\"; delay = \"300 ms\"");
+        let hosts = [
+            joins("A", "N", "rate = \"unlimited\"; delay = \"1 ms\""),
+            joins("F", "B", "rate = \"unlimited\"; delay = \"2 ms\""),
+        ];
+        let pair = "[[gateways]]\nname = \"box\"\nshape = \"split\"\nnear = \"N\"\nfar = \"F\"\n";
+        let data =
+            flow(&format!("bytes = \"53600 B\"\ntcp = {{ profile = \"rfc\", mss = \"{mss}\", timestamps = false }}"));
+        limit_of(&format!("{line}{}{pair}{data}", hosts.concat()))
+    };
+    let near = |found: Option<f64>, rate: f64| found.is_some_and(|found| (found / rate - 1.0).abs() < 1e-9);
+    let short = scenario("536 B");
+    assert!(near(short.goodput, 10e6 * 536.0 / 564.0), "{short:?}");
+    // 100 segments over one path of 303 ms, without a handshake.
+    assert_eq!(short.time, Some(Duration::from_nanos(303_000_000 + 100 * 564 * 800)));
+    assert!(near(scenario("1460 B").goodput, 10e6 * 1460.0 / 1500.0));
+}
+
+/// Where a cell port's line is slower than the port, each virtual channel has a line of its own: the link does not limit several flows
+/// together. A faster one changes nothing.
+#[test]
+fn a_line_of_a_virtual_channel() {
+    let cells = |atm: &str| {
+        let line = format!("rate = \"149.76 Mbit/s\"; delay = \"1 ms\"; framing = \"aal5\"{atm}");
+        limit_of(&format!("{}{}", joins("A", "B", &line), flow("greedy = true")))
+    };
+    let (port, slow, fast) = (cells(""), cells("; atm.line = \"10 Mbit/s\""), cells("; atm.line = \"622.08 Mbit/s\""));
+    assert_eq!((port.narrowest, slow.narrowest, fast.narrowest), (Some(LinkId(0)), None, None));
+    assert_eq!(port.goodput, fast.goodput);
+    assert!(slow.goodput < port.goodput);
+}
+
+/// With a burst that never ends, everything is lost once one has begun, and nothing if none can.
+#[test]
+fn a_burst_without_an_end() {
+    let probability = |value| Probability::new(value).expect("in range");
+    let mut link = link(2_000_000, 255);
+    for (start, lost) in [(0.0, 0.0), (0.01, 1.0)] {
+        link.packet_bursts = Some(PacketBursts::Conditional { start: probability(start), again: Probability::ONE });
+        assert_eq!(mean_loss(&link, 1000), lost);
+    }
 }

@@ -209,3 +209,25 @@ fn to_io(error: ParquetError) -> io::Error {
         other => io::Error::other(other),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    use super::*;
+
+    /// Each group is written when it is full, and nothing is left after the last one.
+    #[test]
+    fn full_groups_leave_nothing() {
+        let heading = Heading { name: "n".into(), kind: Kind::Integer, required: true, meaning: "A number.".into() };
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let mut table = Table::new(file.reopen().expect("it is there"), "numbers", &[heading], &[]).expect("writable");
+        for n in 0..3 * ROW_GROUP as i64 {
+            table.push(&[Cell::Integer(n)]).expect("writable");
+        }
+        table.finish().expect("writable");
+        let reader = SerializedFileReader::new(file.reopen().expect("it is there")).expect("Parquet");
+        let rows: Vec<_> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        assert_eq!(rows, [ROW_GROUP as i64; 3]);
+    }
+}

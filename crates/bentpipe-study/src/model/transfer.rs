@@ -80,6 +80,10 @@ mod tests {
         let rate = rate_under_loss(1e-6, 0.6, 1.0, 1.0);
         assert!((rate * 0.6 / (1.5f64 / 1e-6).sqrt() - 1.0).abs() < 0.01, "{rate}");
         assert_eq!(rate_under_loss(0.0, 0.6, 1.0, 2.0), f64::INFINITY);
+        // 0.5 sqrt(0.2 / 3) + 3 sqrt(0.3 / 8) * 0.1 * 1.32 = 0.129 099 + 0.076 685. With half lost every loss is a timeout: 0.5 / sqrt(3) +
+        // 0.5 * 9.
+        assert!((rate_under_loss(0.1, 0.5, 1.0, 1.0) - 1.0 / 0.205_784).abs() < 1e-4);
+        assert!((rate_under_loss(0.5, 0.5, 1.0, 1.0) - 1.0 / 4.788_675).abs() < 1e-6);
         assert!(rate_under_loss(0.1, 0.6, 1.0, 2.0) < rate_under_loss(0.01, 0.6, 1.0, 2.0));
     }
 

@@ -235,3 +235,57 @@ fn parse_trace(text: &str, source: usize, key: &str, problems: &mut Problems) ->
     }
     sound.then_some(bursts)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn means_by_hand() {
+        let s = Duration::from_secs;
+        let near = |distribution: Distribution, mean: f64| {
+            let found = mean_secs(&distribution);
+            assert!((found - mean).abs() < 1e-6, "{distribution:?}: {found}");
+        };
+        // e^-1 = 0.367 879, e^-2 = 0.135 335: of an exponential with mean 1 clipped to 1..2, 1 + e^-1 - e^-2; of a truncated one
+        // 1 + (e^-1 - 2 e^-2) / (e^-1 - e^-2).
+        near(Distribution::ExponentialClipped { mean: s(1), min: s(1), max: s(2) }, 1.232_544);
+        near(Distribution::ExponentialTruncated { mean: s(1), min: s(1), max: s(2) }, 1.418_023);
+        near(Distribution::ExponentialClipped { mean: s(0), min: s(1), max: s(2) }, 1.0);
+        // Half of the normal draws around 0 are negative, and count as 0: 1 / sqrt(2 pi).
+        near(Distribution::Normal { mean: s(0), deviation: s(1) }, 0.398_942);
+        near(Distribution::Normal { mean: s(3), deviation: s(0) }, 3.0);
+        near(Distribution::Pareto { min: s(1), mean: s(3) }, 3.0);
+    }
+
+    fn errors(bursts: &str) -> Vec<String> {
+        let link = "[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n";
+        match Scenario::parse(&format!("name = \"x\"\n{link}bursts = {bursts}\n"), "x.toml", &[]) {
+            Ok(_) => Vec::new(),
+            Err(errors) => errors.0.into_iter().map(|error| error.message).collect(),
+        }
+    }
+
+    #[test]
+    fn bursts_may_touch_and_not_overlap() {
+        let second = |start: &str| errors(&format!("{{ schedule = [[\"1 s\", \"1 s\"], [\"{start}\", \"1 s\"]] }}"));
+        assert_eq!((second("2 s"), second("1.999 s")), (vec![], vec![OVERLAP.to_owned()]));
+    }
+
+    #[test]
+    fn a_pareto_distribution_begins_above_zero() {
+        let found = errors("{ gap = \"1 s\", length = { pareto = [\"0 s\", \"1 s\"] } }");
+        assert_eq!(found, ["`links.l.bursts.length.pareto` is no Pareto distribution"]);
+    }
+
+    /// A file of another kind has a mistake in each line: after 20 of them, one more says enough.
+    #[test]
+    fn a_wrong_file_has_few_messages() {
+        let mut problems = Problems::of("scenario");
+        let text = format!("start_s,length_s\n{}", "x\n".repeat(100));
+        let source = problems.add_source("fades.csv", &text);
+        assert_eq!(parse_trace(&text, source, "bursts.file", &mut problems), None);
+        assert_eq!(problems.count(), 21);
+    }
+}

@@ -112,4 +112,49 @@ mod tests {
         assert_eq!(with("flows.f.spread", "1 s"), ["flow f: start"]);
         assert_eq!(with("flows.f.type", "quic"), ["flow f: packet numbers"]);
     }
+
+    #[test]
+    fn each_draw_of_a_link_is_named() {
+        let forward = |key: &str, value: &str| with(&format!("links.l.forward.{key}"), value);
+        for (key, value, what) in [
+            ("bit_error_rate", "1e-6", "loss"),
+            ("packet_bursts", "{ start = \"1 %\", length = \"2 packets\" }", "loss"),
+            // Each arrival is followed by a burst of a length that is drawn.
+            ("packet_bursts", "{ start = \"100 %\", burstiness = \"50 %\", max = \"50 %\" }", "loss"),
+            ("loss_trace", "{ values = [[\"0 s\", \"1 %\"]] }", "loss"),
+            ("bursts", "{ schedule = [[\"1 s\", \"1 s\"]], loss = \"50 %\" }", "loss"),
+            ("phases", "{ length = \"1 s\", rate = [\"1 Mbit/s\", \"2 Mbit/s\"] }", "phases"),
+            ("phases", "{ length = \"1 s\", delay = [\"1 ms\", \"2 ms\"] }", "phases"),
+            ("phases", "{ length = \"1 s\", outage = \"10 ms\", loss = \"50 %\" }", "phases"),
+            ("jitter", "{ delay = { exponential = \"1 ms\" } }", "jitter"),
+            ("reorder", "{ probability = \"1 %\", delay = \"5 ms\" }", "reordering"),
+            ("duplicate", "1 %", "duplicates"),
+            ("corrupt", "1 %", "corruption"),
+            ("queue", "{ limit = \"50 packets\", discipline = \"red\" }", "RED"),
+        ] {
+            assert_eq!(forward(key, value), [format!("link l/forward: {what}")], "{key} = {value}");
+        }
+        for (key, value) in [
+            ("phases", "{ length = \"1 s\", outage = \"10 ms\", rate = [\"1 Mbit/s\", \"1 Mbit/s\"] }"),
+            ("jitter", "{ delay = \"1 ms\" }"),
+            ("reorder", "{ probability = \"100 %\", delay = \"5 ms\" }"),
+            ("queue", "{ limit = \"50 packets\", discipline = \"codel\" }"),
+        ] {
+            assert_eq!(forward(key, value), Vec::<String>::new(), "{key} = {value}");
+        }
+    }
+
+    #[test]
+    fn draws_of_hosts_and_flows_are_named() {
+        assert_eq!(with("nodes.a.processing", "{ exponential = \"1 ms\" }"), ["node a: processing"]);
+        assert_eq!(with("nodes.b.forwarding", "{ uniform = [\"1 ms\", \"2 ms\"] }"), ["node b: processing"]);
+        assert_eq!(with("nodes.a.processing", "1 ms"), Vec::<String>::new());
+        let drawn = "{ exponential = \"1 s\" }";
+        for (on, off, found) in [(drawn, "\"1 s\"", 1), ("\"1 s\"", drawn, 1), ("\"1 s\"", "\"1 s\"", 0)] {
+            let paced = format!("paced = {{ rate = \"1 Mbit/s\", pattern = {{ on = {on}, off = {off} }} }}");
+            let text = PLAIN.replace("bytes = \"1 MB\"", &paced);
+            let scenario = Scenario::parse(&text, "x.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(scenario.random_parts(), vec!["flow f: on and off"; found], "{on} {off}");
+        }
+    }
 }

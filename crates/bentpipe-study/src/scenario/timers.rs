@@ -87,3 +87,38 @@ fn repairs(scenario: &Scenario, layer: &LayerSpec) -> Duration {
     let max = channels.map(|arq| arq.transmissions.unwrap_or(TRANSMISSIONS)).max().unwrap_or(1);
     once.saturating_mul(u64::from(max.saturating_sub(1)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An STP flow over a link of 500 ms there and back and 1.2 Mbit/s, on which 1500 B take 10 ms.
+    fn rto(layer: &str, stp: &str) -> Duration {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1.2 Mbit/s\"\ndelay = \"250 ms\"\n{layer}\n\
+             [[flows]]\nname = \"f\"\ntype = \"stp\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n\
+             stp = {{ rate = \"1 Mbit/s\", rtt = \"530 ms\"{stp} }}\n"
+        );
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        scenario.flows[0].kind.stp_of_leg(0).expect("it is STP").rto
+    }
+
+    /// A transmission is repeated 500 ms and a report's 20 ms later, and 10 ms for the frame itself and for each that may overtake it. Of
+    /// eight transmissions the last begins after seven such times; both directions may need them, and the line is busy for a round trip.
+    #[test]
+    fn the_timer_waits_for_the_layers() {
+        let layer = |settings: &str| format!("[[layers]]\nname = \"arq\"\nover = \"sat\"\n{settings}");
+        let more = |layer: &str| rto(layer, "").as_nanos() - rto("", "").as_nanos();
+        let ms = |millis: u64| millis * 1_000_000;
+        assert_eq!(more(&layer("")), ms(2 * 7 * 530 + 530));
+        assert_eq!(more(&layer("reordering = 2")), ms(2 * 7 * 550 + 530));
+        assert_eq!(more(&layer("report_interval = \"100 ms\"")), ms(2 * 7 * 610 + 530));
+        let channel =
+            |transmissions: &str| layer(&format!("channels = [{{ name = \"c\", transmissions = {transmissions} }}]"));
+        assert_eq!(more(&channel("3")), ms(2 * 2 * 530 + 530));
+        assert_eq!(more(&channel("\"unlimited\"")), ms(2 * 7 * 530 + 530));
+        // Nothing is repeated, but frames have headers.
+        assert_eq!(more(&channel("\"off\"")), ms(530));
+        assert_eq!(rto(&layer(""), ", rto = \"700 ms\""), Duration::from_millis(700));
+    }
+}

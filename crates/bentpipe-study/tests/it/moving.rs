@@ -118,7 +118,12 @@ fn a_series_of_a_file() {
         values(inline, "").0.iter().map(|value| value.1).collect::<Vec<_>>(),
         [12, 68, 7].map(|ms| ticks(ms * 1000))
     );
+    // A single value lasts for the interval; without one, a second.
+    assert_eq!(values(&format!("delay_trace = {lines}"), "12\n"), (vec![(0, ticks(12_000))], Some(ms(10))));
+    assert_eq!(values("delay_trace = \"sky.txt\"", "time_s,delay_ms\n0,12\n").1, Some(ms(1000)));
     let said = |trace: &str, content: &str| scenario(trace, content).expect_err("it is wrong").to_string();
+    let both = "delay_trace = { values = [[\"0 s\", \"1 ms\"]], interval = \"10 ms\" }";
+    assert!(said(both, "").contains("does not fit here"));
     let csv = "delay_trace = \"sky.txt\"";
     assert!(said(csv, "time_s,loss\n0,1\n").contains("the trace has other columns"));
     assert!(said(csv, "time_s,delay_ms\n").contains("the trace has no values"));

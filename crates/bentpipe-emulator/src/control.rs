@@ -167,8 +167,20 @@ mod tests {
         assert_eq!(asking.join().expect("it ends").expect("an answer"), "ok\n");
         let long = "x".repeat(MAX_LINE as usize);
         assert!(ask(&path, &long).is_ok_and(|said| said.contains("at most 4096 bytes")));
+        // What a client leaves unfinished is no request.
+        let mut unfinished = UnixStream::connect(&path).expect("it listens");
+        unfinished
+            .write_all(b"hello")
+            .and_then(|()| unfinished.shutdown(std::net::Shutdown::Write))
+            .expect("it is sent");
+        assert!(io::read_to_string(unfinished).is_ok_and(|said| said.contains("expected one line")));
+        assert!(control.request().is_none());
         drop(control);
         assert!(!path.exists());
+        // A socket at which nobody listens any more is replaced.
+        drop(UnixListener::bind(&path).expect("a free name"));
+        assert!(path.exists());
+        drop(Control::open(&path).expect("nobody answers"));
         std::fs::write(&path, "mine").expect("it is written");
         assert_eq!(Control::open(&path).expect_err("no socket").kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(&path).expect("it is left"), "mine");

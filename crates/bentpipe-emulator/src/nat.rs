@@ -158,5 +158,9 @@ mod tests {
         let text = "# nameserver 1.1.1.1\nsearch example\nnameserver 127.0.0.53\nnameserver fe80::1%eth0\noptions a\n";
         let found = servers(text);
         assert_eq!(found.iter().map(IpAddr::is_loopback).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(
+            servers("#nameserver 1.1.1.1\n;nameserver 1.1.1.1\nnameservers 1.1.1.1\nnameserver\n"),
+            [] as [IpAddr; 0]
+        );
     }
 }

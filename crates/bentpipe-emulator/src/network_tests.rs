@@ -274,3 +274,139 @@ fn a_queue_marks_real_packets() {
     let (came, marked) = marks(Ecn::NotEct);
     assert!((84..=92).contains(&came) && marked == 0, "{came} {marked}");
 }
+
+/// A packet of `len` bytes between the hosts with these numbers, whose first payload byte is `mark`.
+fn ip_packet(from: u8, to: u8, len: usize, mark: u8) -> Packet {
+    use bentpipe_engine::wire::ip::{self, Addresses};
+    let address = |host: u8| std::net::IpAddr::from([192, 0, 2, host]);
+    let addresses = Addresses::new(address(from), address(to)).expect("one version");
+    let mut bytes = vec![0; len];
+    let payload = ip::emit(&addresses, ip::UDP, len - 20, &mut bytes).expect("it fits");
+    bytes[payload] = mark;
+    Packet::new(&bytes)
+}
+
+/// Packets that leave until `now`: time, host, mark.
+fn marks(network: &mut Network, now: Time) -> Vec<(Time, u32, u8)> {
+    let mut all = Vec::new();
+    network.advance(now, |at, exit| {
+        if let Exit::Arrived(host, packet) = exit {
+            all.push((at, host.0, packet.to_bytes()[20]));
+        }
+    });
+    all
+}
+
+/// A and C behind R, and a layer over the satellite between R and B.
+fn layered(layer: &str) -> Scenario {
+    let lan = "[[links]]\nname = \"other\"\nbetween = [\"C\", \"R\"]\nrate = \"8 Mbit/s\"\ndelay = \"1 ms\"\n";
+    let layer = format!("[[layers]]\nname = \"arq\"\nover = \"sat\"\n{layer}\n");
+    scenario(
+        &LINE
+            .replacen("[[links]]", &format!("{layer}{lan}[[links]]"), 1)
+            .replace("250 ms\"", "250 ms\"\nmtu = \"1000 B\""),
+    )
+}
+
+/// The layer carries bytes only: which host a packet is for follows from its addresses. On the line below the layer it is 24 bytes longer,
+/// which makes 8.192 ms. After the 250 ms, packets for A and C take 1 ms on the line and 1 ms of delay.
+#[test]
+fn a_layer_delivers_to_several_hosts() {
+    let scenario = layered("");
+    let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B", "C"])).expect("it is supported");
+    let [a, b, c] = [0, 1, 2].map(HostId);
+    for (n, to) in [a, c, a, c].into_iter().enumerate() {
+        network.offer(at(0), b, to, ip_packet(1, to.0 as u8, 1000, n as u8)).expect("a way");
+    }
+    network.offer(at(0), a, b, ip_packet(0, 1, 1000, 9)).expect("a way");
+    network.offer(at(1000), c, b, ip_packet(2, 1, 1000, 8)).expect("a way");
+    // One of them is in the line, the other five wait above it or are on the way to the layer.
+    assert_eq!(network.in_flight(), 6);
+    let all = marks(&mut network, at(600_000));
+    let line = |n: u64| at(8192 * (n + 1) + 252_000);
+    let mut expected: Vec<_> =
+        [0, 2, 0, 2].into_iter().enumerate().map(|(n, to)| (line(n as u64), to, n as u8)).collect();
+    // The first reaches the layer after 2 ms, the other while it is on the line.
+    expected.extend([(line(0), 1, 9), (line(1), 1, 8)]);
+    let order = |&(at, _, mark): &(Time, u32, u8)| (at, mark);
+    expected.sort_by_key(order);
+    let mut found = all.clone();
+    found.sort_by_key(order);
+    assert_eq!(found, expected);
+    assert!(all.is_sorted_by_key(|(at, ..)| *at), "{all:?}");
+    // The reports of the arrivals are back by then.
+    network.advance(at(2_000_000), |_, _| {});
+    assert_eq!(network.in_flight(), 0);
+}
+
+/// The MTU below a layer is that of the packets above it.
+#[test]
+fn a_layer_refuses_what_is_too_long_for_its_link() {
+    let scenario = layered("");
+    let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("it is supported");
+    for (mark, len) in [(1, 1001), (2, 1000)] {
+        network.offer(at(0), HostId(1), HostId(0), ip_packet(1, 0, len, mark)).expect("a way");
+    }
+    assert_eq!(marks(&mut network, at(600_000)), [(at(8192 + 252_000), 0, 2)]);
+}
+
+#[test]
+fn layers_that_have_no_bytes_are_refused() {
+    for key in ["weightless", "hears_damage"] {
+        let scenario = layered(&format!("{key} = true"));
+        let error = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect_err("not in real time");
+        assert_eq!(error.key, format!("layers.arq.{key}"));
+    }
+}
+
+/// Flips fall on any bit: of a hundred packets of 1000 zeros, some have theirs in the last eighth (none by chance with 1e-6).
+#[test]
+fn any_bit_may_be_flipped() {
+    let scenario = scenario(&LINE.replace("delay = \"250 ms\"", "delay = \"250 ms\"\nforward.corrupt = \"100 %\""));
+    let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("links only");
+    for _ in 0..100 {
+        network.offer(at(0), HostId(0), HostId(1), packet(0)).expect("a way");
+    }
+    let mut places = Vec::new();
+    network.advance(at(5_000_000), |_, exit| {
+        if let Exit::Arrived(_, packet) = exit {
+            places.push(packet.to_bytes().iter().position(|byte| *byte != 0).expect("a bit"));
+        }
+    });
+    assert!(places.len() == 100 && places.iter().any(|place| *place >= 875), "{places:?}");
+}
+
+/// A link that no packet takes is refused only if another one joins the same nodes, and no layer is over it.
+#[test]
+fn idle_links_without_a_twin_are_no_mistake() {
+    let spur = "[[links]]\nname = \"spur\"\nbetween = [\"R\", \"X\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+    let branch = scenario(&LINE.replacen("[[links]]", &format!("{spur}[[links]]"), 1));
+    Network::new(&branch, &hosts(&branch, &["A", "B"])).expect("another node");
+    let back = "[[links]]\nname = \"back\"\nfrom = \"B\"\nto = \"R\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+    let text = LINE.replacen("[[flows]]", &format!("{back}[[flows]]"), 1);
+    let idle = scenario(&text);
+    let error = Network::new(&idle, &hosts(&idle, &["A", "B"])).expect_err("packets take the faster way back");
+    assert_eq!((error.key.as_str(), error.what.contains("`back`")), ("links.sat", true), "{error}");
+    let used = scenario(&text.replacen("[[flows]]", "[[layers]]\nname = \"arq\"\nover = \"sat\"\n[[flows]]", 1));
+    Network::new(&used, &hosts(&used, &["A", "B"])).expect("reports take it");
+}
+
+/// The way back of a flow is the path of packets from its `to` to its `from`, though another one is shorter.
+#[test]
+fn a_return_route_is_the_way_back() {
+    let link = |name: &str, from: &str, to: &str| {
+        format!(
+            "[[links]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n"
+        )
+    };
+    let links =
+        [link("there", "A", "B"), link("back", "B", "A"), link("first", "B", "C"), link("second", "C", "A")].concat();
+    let flow = "[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 kB\"\nreturn_route = [\"first\", \"second\"]\n";
+    let scenario = scenario(&format!("name = \"t\"\n{links}{flow}"));
+    let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("one route");
+    network.offer(at(0), HostId(1), HostId(0), packet(1)).expect("a way");
+    // 8 ms on each line and 1 ms of delay.
+    assert_eq!(out(&mut network, at(100_000)), [(at(18_000), 0, 1)]);
+    let offered: Vec<u64> = network.counters().iter().map(|link| link.offered).collect();
+    assert_eq!(offered, [0, 0, 1, 1]);
+}

@@ -166,6 +166,48 @@ mod tests {
         assert_eq!((plan.mtu, plan.has_v6()), (512, false));
     }
 
+    fn parsed(text: &str) -> Scenario {
+        Scenario::parse(&format!("name = \"t\"\n{text}"), "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn duplex(one: &str, other: &str) -> String {
+        format!(
+            "[[links]]\nname = \"{one}{other}\"\nbetween = [\"{one}\", \"{other}\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n"
+        )
+    }
+
+    /// Without flows, the nodes with a single neighbour are the hosts, though two links join each of them with it.
+    #[test]
+    fn leaves_are_hosts() {
+        let line = parsed(&[duplex("A", "R"), duplex("R", "S"), duplex("S", "B")].concat());
+        let plan = Plan::new(&line, &[]).expect("links only");
+        assert_eq!(plan.hosts.iter().map(|&node| &line[node]).collect::<Vec<_>>(), ["A", "B"]);
+        let star = |leaves: usize| {
+            let links: String = (0..leaves).map(|n| duplex("hub", &format!("n{n}"))).collect();
+            Plan::new(&parsed(&links), &[]).map(|plan| plan.hosts.len()).map_err(|error| error.what)
+        };
+        assert_eq!([star(250), star(251)], [Ok(250), Err("251 hosts".to_owned())]);
+    }
+
+    #[test]
+    fn boxes_are_no_links() {
+        let error = Plan::new(&shipped("geo-gateway"), &[]).expect_err("boxes");
+        assert!(error.key.starts_with("gateways."), "{error}");
+    }
+
+    /// Either end's segments must fit. With 1240 B and 40 B of headers they are as long as IPv6 needs.
+    #[test]
+    fn the_mtu_fits_both_ends() {
+        let plan = |tcp: &str| {
+            let flow = format!("[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 kB\"\n{tcp}\n");
+            let plan = Plan::new(&parsed(&(duplex("A", "B") + &flow)), &[]).expect("links only");
+            (plan.mtu, plan.has_v6())
+        };
+        assert_eq!(plan("tcp.sender.mss = \"1000 B\"\ntcp.receiver.mss = \"1240 B\""), (1280, true));
+        assert_eq!(plan("tcp.sender.mss = \"1239 B\"\ntcp.receiver.mss = \"1000 B\""), (1279, false));
+        assert_eq!(plan("type = \"quic\""), (ETHERNET, true));
+    }
+
     #[test]
     fn addresses_lead_back_to_hosts() {
         let addressing = Addressing { network: 7 };

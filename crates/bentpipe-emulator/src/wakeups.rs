@@ -72,3 +72,26 @@ impl Wakeups for Drawn<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_engine::units::Duration;
+
+    use super::*;
+
+    /// Each action was 100 us late, so each wake-up is; without measured lateness it is on time.
+    #[test]
+    fn a_wake_up_is_as_late_as_measured_and_time_never_goes_back() {
+        let mut lateness = Lateness::default();
+        (0..10).for_each(|_| lateness.record(Time::ZERO, Time::from_nanos(100_000)));
+        let at = |micros: u64| Time::ZERO + Duration::from_micros(micros);
+        for (late, after) in [(None, [1000, 1000, 2000]), (Some(&lateness), [1100, 1100, 2100])] {
+            let mut drawn = Drawn::new(late, 1);
+            let times = [1000, 500, 2000].map(|until| {
+                drawn.sleep(at(until)).expect("it only counts");
+                drawn.now()
+            });
+            assert_eq!(times, after.map(at));
+        }
+    }
+}

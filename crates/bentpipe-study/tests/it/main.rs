@@ -1,5 +1,6 @@
 //! The language of scenarios, from outside.
 
+mod derived;
 mod directions;
 mod gateways;
 mod language;

@@ -176,3 +176,19 @@ fn header_problem(error: &PcapError<&[u8]>) -> String {
         _ => "expected the header of a pcap or pcapng file".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// if_tsresol: powers of ten, or of two if the highest bit is set (draft-ietf-opsawg-pcapng).
+    #[test]
+    fn clocks_count_in_tens_and_twos() {
+        let nanos =
+            |resolution, offset, ticks| Interface::new(1, resolution, offset).and_then(|clock| clock.nanos(ticks));
+        assert_eq!(nanos(6, 0, 1_500_000), Some(1_500_000_000));
+        assert_eq!(nanos(0x80 | 10, 0, 1536), Some(1_500_000_000));
+        assert_eq!(nanos(9, -2, 5), Some(-1_999_999_995));
+        assert_eq!((nanos(20, 0, 1), nanos(0, 0, u64::MAX)), (None, None));
+    }
+}

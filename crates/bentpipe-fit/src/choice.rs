@@ -108,3 +108,74 @@ impl Choice {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// A packet to port 80 between the hosts with these numbers.
+    fn header(from: u8, to: u8, port: u16, payload: u32) -> Header {
+        let address = |host: u8| Ipv4Addr::new(10, 0, 0, host);
+        Header {
+            addresses: Addresses::V4 { source: address(from), destination: address(to) },
+            ports: Ports { source: port, destination: 80 },
+            seq: 0,
+            ack: 0,
+            flags: Header::ACK,
+            window: 0,
+            payload,
+            headers: 40,
+            id: 0,
+            options: Default::default(),
+            is_cut: false,
+        }
+    }
+
+    /// Two packets at the first and the last of these times.
+    fn count(choice: &mut Choice, times: [i64; 2], interface: u32, header: Header) {
+        times.into_iter().for_each(|at| choice.count(at, Flow::of(interface, &header), &header));
+    }
+
+    /// The transfer from 1 to 2 has 2000 bytes between 10 and 20. What goes from 1 or to 2 meanwhile shares its path: two connections of
+    /// 500 bytes. What ends before or begins after it, goes elsewhere, or is seen at another interface, does not.
+    #[test]
+    fn others_count_if_they_share_path_and_time() {
+        let mut choice = Choice::default();
+        count(&mut choice, [10, 20], 0, header(1, 2, 1, 1000));
+        let answer = Header { ports: Ports { source: 80, destination: 1 }, ..header(2, 1, 80, 0) };
+        count(&mut choice, [10, 20], 0, answer);
+        for (times, interface, from, to) in [
+            ([12, 15], 0, 1, 3),
+            ([5, 11], 0, 4, 2),
+            ([12, 15], 0, 4, 5),
+            ([0, 10], 0, 1, 6),
+            ([20, 30], 0, 1, 7),
+            ([12, 15], 1, 1, 3),
+        ] {
+            count(&mut choice, times, interface, header(from, to, 9, 250));
+        }
+        let chosen = choice.chosen().expect("a transfer");
+        assert_eq!((chosen.flow.ports.source, chosen.longest), (1, 1000));
+        assert_eq!(chosen.others_share, 1000.0 / 3000.0);
+        // At the same interface, the connection's own acknowledgements do not count.
+        assert_eq!(chosen.others, 5);
+    }
+
+    /// Of equal transfers the first is chosen. With as many directions as are kept, known ones still count and new ones do not.
+    #[test]
+    fn the_first_of_many() {
+        let mut choice = Choice::default();
+        for port in 0..MAX_FLOWS {
+            choice.count(0, Flow::of(0, &header(1, 2, port as u16, 1)), &header(1, 2, port as u16, 1));
+        }
+        assert_eq!(choice.chosen().expect("a transfer").flow.ports.source, 0);
+        let late = header(1, 3, 1, 1_000_000);
+        choice.count(1, Flow::of(0, &late), &late);
+        let known = header(1, 2, 7, 1);
+        choice.count(1, Flow::of(0, &known), &known);
+        let chosen = choice.chosen().expect("a transfer");
+        assert_eq!((chosen.flow.ports.source, chosen.longest, choice.flows.len()), (7, 1, MAX_FLOWS));
+    }
+}

@@ -62,6 +62,11 @@ impl Options {
         options
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_scale(scale: u8) -> Self {
+        Options { scale: Some(scale), ..Options::default() }
+    }
+
     /// SACK blocks in their order.
     pub(crate) fn sack(&self) -> &[(u32, u32)] {
         &self.blocks[..self.count]
@@ -283,6 +288,31 @@ mod tests {
         other[9] = 6;
         other[6] = 0x20;
         assert_eq!(parse(&other, 40), Err(Skip::Fragment));
+    }
+
+    /// An IPv6 packet: a hop-by-hop header of 16 bytes, then the TCP header of [`packet`], and 4 bytes of data.
+    #[test]
+    fn ipv6_and_its_extension_headers() {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, 40, 0, 64];
+        bytes.extend([7; 32]);
+        bytes.extend([6, 1]);
+        bytes.extend([0; 14]);
+        bytes.extend(&packet(44, &[])[20..]);
+        bytes.extend([1; 4]);
+        let header = parse(&bytes, bytes.len()).expect("a segment");
+        assert_eq!((header.seq, header.headers, header.payload), (3, 76, 4));
+        // Longer than the length field can say: the line's length counts.
+        bytes[5] = 0;
+        assert_eq!(parse(&bytes, 100_076).expect("a jumbogram").payload, 100_000);
+    }
+
+    #[test]
+    fn options_as_they_are_used() {
+        let blocks = [1, 1, 5, 18, 0, 0, 0, 6, 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 2];
+        assert_eq!(parse(&packet(60, &blocks), 60).expect("two blocks").options.sack(), [(6, 8), (1, 2)]);
+        // RFC 7323 §2.3: a shift above 14 counts as 14.
+        let scaled = |shift| parse(&packet(44, &[1, 3, 3, shift]), 44).expect("a scale").options.scale;
+        assert_eq!([scaled(7), scaled(14), scaled(15)], [Some(7), Some(14), Some(14)]);
     }
 
     #[test]

@@ -262,6 +262,18 @@ mod tests {
         assert_eq!(losses([true].into_iter()).start, Estimate::unknown("nothing was tried"));
     }
 
+    /// Without the doubtful ones nothing is lost: the interval begins at 0, and nothing is said about bursts.
+    #[test]
+    fn an_estimate_that_covers_both() {
+        let with = losses((0..400).map(|n| n % 8 < 4));
+        assert_eq!(with.prefers, Prefers::Bursts);
+        let without = losses(std::iter::repeat_n(false, 300));
+        let both = with.clone().or(&without);
+        let Estimate::Measured { value, high, .. } = with.probability else { panic!("{with:?}") };
+        assert_eq!((both.probability, both.prefers), (Estimate::measured(value, 0.0, high), Prefers::Neither));
+        assert_eq!(with.clone().or(&with).prefers, Prefers::Bursts);
+    }
+
     #[test]
     fn nothing_lost_is_an_upper_bound() {
         let fit = losses(std::iter::repeat_n(false, 300));

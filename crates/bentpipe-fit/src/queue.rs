@@ -121,3 +121,35 @@ fn is_overflow(trials: &[Trial], full_from: f64) -> bool {
     let chance = Binomial::new(near as f64 / all as f64, losses).expect("a share of something");
     chance.sf(both - 1) < LEVEL
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fifth of the wait may have been on the sender's own line, so lower ends and lower bounds are a fifth less.
+    #[test]
+    fn shared_queues_are_at_least_four_fifths() {
+        let fit = |time, bytes| QueueFit { time, bytes, full_from: None, maybe_full_from: None }.shared();
+        let shared = fit(Estimate::measured(0.6, 0.5, 0.7), Estimate::at_least(1000.0, "why"));
+        assert_eq!((shared.time, shared.bytes), (Estimate::measured(0.6, 0.4, 0.7), Estimate::at_least(800.0, "why")));
+    }
+
+    /// Two of three losses fall on the half of the segments that waited longest: that happens by chance. Ten of ten do not. If all waited
+    /// equally long, every loss was at the longest wait.
+    #[test]
+    fn losses_at_the_longest_wait_by_hand() {
+        let trials = |lost: &[(usize, f64)], others: f64| -> Vec<Trial> {
+            let mut all: Vec<_> =
+                (0..200).map(|n| Trial { lost: false, delay: Some(if n % 2 == 0 { 1.0 } else { others }) }).collect();
+            lost.iter().for_each(|&(n, delay)| all[n] = Trial { lost: true, delay: Some(delay) });
+            all
+        };
+        assert!(!is_overflow(&trials(&[(10, 1.0), (20, 1.0), (31, 0.1)], 0.1), 0.9));
+        let ten: Vec<_> = (0..10).map(|n| (20 * n, 1.0)).collect();
+        assert!(is_overflow(&trials(&ten, 0.1), 0.9));
+        // Twenty losses in a row are one event.
+        let row: Vec<_> = (100..120).map(|n| (n, 1.0)).collect();
+        assert!(!is_overflow(&trials(&row, 0.1), 0.9));
+        assert!(is_overflow(&trials(&[(10, 1.0)], 1.0), 0.9) && !is_overflow(&trials(&[], 1.0), 0.9));
+    }
+}

@@ -71,3 +71,15 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
     let low = (lower_end(first, second) - own).max(value / 2.0);
     Estimate::measured(value, low, whole.unwrap_or(secs(down + up)).max(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end is below the shortest by 19 times its distance to the second (0.95 / 0.05), but not below half of it.
+    #[test]
+    fn the_lower_end_by_hand() {
+        assert!((lower_end(10.0, 10.1) - 8.1).abs() < 1e-9);
+        assert_eq!((lower_end(10.0, 10.0), lower_end(10.0, 20.0)), (10.0, 5.0));
+    }
+}

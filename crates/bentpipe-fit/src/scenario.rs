@@ -230,6 +230,11 @@ mod tests {
         assert_eq!(names.map(|name| read(&fit, name).name), ["transfer-2026-11-30", "a-b", "x", "measured", "tabhere"]);
     }
 
+    #[test]
+    fn a_trace_has_a_length_that_can_be_read() {
+        assert_eq!(evenly(&[(0.0, 1.0), (1e6, 2.0)], 1.0).len(), MAX_VALUES);
+    }
+
     fn transfer(losses: Losses, queue_bytes: f64) -> Fit {
         let unknown = || Estimate::unknown("not needed");
         Fit::Transfer(Transfer {

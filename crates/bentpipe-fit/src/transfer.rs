@@ -340,3 +340,15 @@ fn binned(trips: &[(i64, i64)]) -> Vec<(f64, f64)> {
     }
     bins.into_iter().map(|(bin, took): (i64, i64)| ((bin * BIN_NS) as f64 / 1e9, took as f64 / 1e9)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_round_trip_of_each_bin() {
+        let trips = [(1000, 5), (2000, 3), (BIN_NS + 999, 4), (3 * BIN_NS + 1000, 7)];
+        assert_eq!(binned(&trips), [(0.0, 3e-9), (0.03, 7e-9)]);
+        assert!(binned(&[]).is_empty());
+    }
+}

@@ -77,3 +77,25 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
     all.sort_by_key(|(start, _)| *start);
     all.into_iter().map(|(_, trial)| trial).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of two or more losses are doubtful as a whole if one of them waited long enough; a single loss is not.
+    #[test]
+    fn runs_at_the_longest_wait_are_doubtful() {
+        let trial = |lost, delay| Trial { lost, delay: Some(delay) };
+        let all = [
+            trial(true, 0.1),
+            trial(true, 0.5),
+            trial(false, 0.5),
+            trial(true, 0.5),
+            trial(false, 0.5),
+            trial(true, 0.1),
+            trial(true, 0.4),
+        ];
+        assert_eq!(doubtful(&all, 0.5), [true, true, false, false, false, false, false]);
+        assert_eq!(doubtful(&all, 0.4), [true, true, false, false, false, true, true]);
+    }
+}

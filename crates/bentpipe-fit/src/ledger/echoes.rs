@@ -105,4 +105,14 @@ mod tests {
         assert_eq!((third.took, third.acks, third.apart, third.skipped), (5000, 1, 0, true));
         assert!(echoes.answer(8000, 10, 3, 300).is_none());
     }
+
+    /// Acknowledgements out of order: an older timestamp is not waited for.
+    #[test]
+    fn timestamps_only_grow() {
+        let mut echoes = Echoes::default();
+        for (at, value) in [(0, 7), (100, 9), (200, 8), (300, 9)] {
+            echoes.acknowledged(at, value);
+        }
+        assert_eq!(echoes.waiting.iter().map(|tick| (tick.value, tick.acks)).collect::<Vec<_>>(), [(7, 1), (9, 2)]);
+    }
 }

@@ -78,6 +78,8 @@ fn reports_of_a_gap_may_be_held_back_from_the_fourth_on() {
 fn a_transmission_may_be_lost_twice() {
     let ledger = play(&[(0, 0), (1, 1), (30, 1), (60, 1)], &[(10, 1), (70, 2)]);
     assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Lost, Fate::Lost, Fate::Delivered]);
+    // An acknowledgement of this segment alone shows when it arrived.
+    assert_eq!(ledger.arrivals.iter().map(|a| (a.of, a.timely)).collect::<Vec<_>>(), [(0, true), (3, true)]);
 }
 
 #[test]
@@ -128,4 +130,57 @@ fn pieces_of_a_byte_are_bounded() {
     (0..100).for_each(|number| ledger.take(0, true, &header(5000 + number * 65_000, 0, 65_000)));
     assert_eq!(ledger.transmissions.len(), MAX_TRANSMISSIONS);
     assert!((1..=100).contains(&ledger.counts.beyond), "{}", ledger.counts.beyond);
+}
+
+/// A SYN with a window scale, in either direction.
+fn syn(is_answer: bool) -> Header {
+    let flags = if is_answer { Header::SYN | Header::ACK } else { Header::SYN };
+    Header { flags, options: Options::with_scale(7), ..header(4999, 5000, 0) }
+}
+
+/// RFC 7323 §2.2: the window of a SYN is not scaled.
+#[test]
+fn the_window_of_a_syn_is_as_written() {
+    let mut ledger = Ledger::new(100);
+    ledger.take(0, true, &syn(false));
+    ledger.take(10 * MS, false, &syn(true));
+    assert_eq!((ledger.window, ledger.handshake), (1000, Some(10 * MS)));
+    ledger.take(12 * MS, true, &header(5000, 5000, 0));
+    assert_eq!(ledger.sender_trips.iter().map(|trip| trip.took).collect::<Vec<_>>(), [2 * MS]);
+    ledger.take(20 * MS, false, &header(5000, 5000, 0));
+    assert_eq!(ledger.window, 128_000);
+}
+
+/// Of a SYN that was sent again it is not known which one was answered.
+#[test]
+fn a_repeated_syn_measures_nothing() {
+    let mut ledger = Ledger::new(100);
+    ledger.take(0, true, &syn(false));
+    ledger.take(1000 * MS, true, &syn(false));
+    ledger.take(1010 * MS, false, &syn(true));
+    ledger.take(1012 * MS, true, &header(5000, 5000, 0));
+    assert_eq!((ledger.handshake, ledger.sender_trips.len(), ledger.whole_handshake), (None, 0, false));
+}
+
+/// A packet with bytes that were sent before and new ones counts as two transmissions.
+#[test]
+fn what_is_new_is_a_piece_of_its_own() {
+    let mut ledger = Ledger::new(1000);
+    ledger.take(0, true, &header(5000, 0, 100));
+    ledger.take(MS, true, &header(5050, 0, 100));
+    let pieces: Vec<_> = ledger.transmissions.iter().map(|sent| (sent.start, sent.end)).collect();
+    assert_eq!(pieces, [(0, 100), (50, 100), (100, 150)]);
+}
+
+/// A number outside of any window is not the connection's, and bytes that the capture lacks are counted once.
+#[test]
+fn numbers_far_away_change_nothing() {
+    let mut ledger = Ledger::new(100);
+    ledger.take(0, true, &header(5000, 0, 100));
+    ledger.take(MS, true, &header(5000 + (1 << 30) + 101, 0, 100));
+    assert_eq!((ledger.transmissions.len(), ledger.counts.data), (1, 1));
+    for _ in 0..2 {
+        ledger.take(2 * MS, false, &header(0, 5000 + 1100, 0));
+    }
+    assert_eq!(ledger.counts.unseen, 1000);
 }

@@ -163,6 +163,15 @@ mod tests {
         assert_eq!((found.packet, found.copies), (Some(84), 1));
     }
 
+    /// Answers may come out of order, over the end of the 16 bits as well.
+    #[test]
+    fn answers_out_of_order() {
+        let line = |number: u32| format!("[1] 64 bytes from 192.0.2.1: icmp_seq={number} ttl=50 time=44.5 ms\n");
+        let found = lines(&[65_535, 1, 0, 2].map(line).concat()).expect("a log");
+        let numbers: Vec<_> = found.answers.iter().map(|answer| answer.number).collect();
+        assert_eq!(numbers, [65_535, 65_536, 65_537, 65_538]);
+    }
+
     #[test]
     fn three_columns() {
         let found = lines("1694477135.68\t1\t44.5\n1694477135.82\t3\t40.9\n1694477136.1 4 0\n").expect("a table");
@@ -181,5 +190,8 @@ mod tests {
         assert!(lines(&"x".repeat(5000)).is_err());
         assert!(read(&b"\xff\xfe"[..], Path::new("log")).is_err());
         assert!(lines("1 1 5\n2 900000 5\n").is_err());
+        assert!(lines("1 900000 5\n2 1 5\n").is_err());
+        let negative = "[1] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=-5 ms\n";
+        assert_eq!(lines(negative).unwrap_err(), "log:1: expected a time in milliseconds after time=");
     }
 }

@@ -70,3 +70,28 @@ fn times_in_another_unit_are_refused_as_such() {
     let backwards = refused(["3", "2", "1"]);
     assert!(backwards.ends_with("expected times that grow from answer to answer"), "{backwards}");
 }
+
+/// Every second number is missing, and one answer came twice.
+#[test]
+fn lost_pings_do_not_stretch_the_interval() {
+    let text = "1.0 1 30\n1.2 3 31\n1.2 3 31\n1.4 5 32\n";
+    let pings = fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect("a log");
+    assert!((pings.spacing - 0.1).abs() < 1e-9, "{}", pings.spacing);
+    assert_eq!((pings.losses.segments, pings.losses.lost), (5, 2));
+    assert!(pings.notes.contains(&"1 answers came twice".to_owned()), "{:?}", pings.notes);
+}
+
+/// The phase is that of the clock's minute, wherever the log begins: here 7 s after a whole minute, with steps at 12, 27, 42 and 57 s.
+#[test]
+fn a_phase_is_that_of_the_minute() {
+    let mut stream = Stream::named(1, "test/phase");
+    let samples: Vec<_> = (0..12_000_u32)
+        .map(|n| {
+            let at = 1_000_027.0 + f64::from(n) / 10.0;
+            let is_far = ((at - 1_000_020.0 + 3.0) / 15.0) as u32 % 2 == 1;
+            (at, if is_far { 0.04 } else { 0.03 } + 0.001 * stream.uniform())
+        })
+        .collect();
+    let found = steps::find(&samples).expect("steps");
+    assert_eq!((found.period, found.phase % 15.0), (15.0, 12.0), "{found:?}");
+}

@@ -108,6 +108,10 @@ fn wild_clocks_are_refused() {
         let message = of(&pcapng(-9_200_000_000, &ticks)).expect_err("no transfer");
         assert!(message.starts_with(&format!("FILE: its packets are {years} years apart: expected")), "{message}");
     }
+    // Each section has interfaces of its own, with clocks of their own.
+    let sections = [pcapng(0, &[0]), pcapng(12 * 31_556_952, &[0])].concat();
+    let message = of(&sections).expect_err("no transfer");
+    assert!(message.starts_with("FILE: its packets are 12 years apart: expected"), "{message}");
     let message = of(&pcapng(-9_200_000_000, &[0, YEAR])).expect_err("one direction");
     assert!(message.contains("none of its acknowledgements was captured"), "{message}");
 }

@@ -85,8 +85,8 @@ fn requests_wait_for_nothing() {
     let gateways = world.split();
     // dead_after is 4 s here.
     let took = times_of_requests(&world.client, &world.server, SERVER, &[0, 0, 0, 6, 6]);
-    // Two one-way delays of 30 ms, plus the packets' transmission times. One more report or delayed ACK would add up to 80 ms or more, to each
-    // request; a busy machine may delay one.
+    // Two one-way delays of 30 ms, plus the packets' transmission times. One more report or delayed ACK would add up to 80 ms or more, to
+    // each request; a busy machine may delay one.
     for alike in [&took[..3], &took[3..]] {
         assert!(alike.iter().min().is_some_and(|took| *took < Duration::from_millis(78)), "{took:?}");
     }

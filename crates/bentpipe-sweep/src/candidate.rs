@@ -85,6 +85,12 @@ mod tests {
         assert_eq!(names(Candidate::all(&[], &[])), ["scenario"]);
         assert_eq!(names(Candidate::all(&variants, &[])), ["sack", "cubic"]);
         assert_eq!(names(Candidate::all(&[], &["none", "split"])), ["none", "split"]);
+        // Without a gateway there is nothing that the path would have to fit.
+        let links = "[[links]]\nname = \"l\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+        let scenario = Scenario::parse(&format!("name = \"t\"\n{links}"), "t.toml", &[])
+            .unwrap_or_else(|errors| panic!("{errors}"));
+        let fits = |gateway| Candidate::all(&[], &[gateway])[0].put_into(&scenario).is_ok();
+        assert!(fits("none") && !fits("uplink"));
         assert_eq!(names(Candidate::all(&variants, &["none", "link"])), ["sack", "cubic", "sack, link", "cubic, link"]);
     }
 }

@@ -282,6 +282,22 @@ pub(crate) mod tests {
         }
     }
 
+    /// Delays vary from 10 ms to 110 ms, so that the median and the 99th percentile differ.
+    #[test]
+    fn a_row_has_the_values_of_the_summary() {
+        let text = "name = \"t\"\n[[links]]\nname = \"l\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n\
+                    forward.jitter = { delay = { uniform = [\"0 ms\", \"100 ms\"] } }\n[[flows]]\nname = \"f\"\nfrom = \"A\"\nto = \"B\"\n\
+                    type = \"udp\"\nrate = \"100 kbit/s\"\npacket = \"100 B\"\nstop = \"5 s\"\n";
+        let scenario = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let result = crate::run::run_whole(&scenario, 1, || true).expect("it runs").expect("to its end");
+        let flow = Summary::new(&scenario, &result).flows.remove(0);
+        let row = Row::new(Key { scenario: 1, seed: 1 }, &scenario, &result);
+        let delay = flow.delay.as_ref().expect("datagrams came");
+        assert_eq!((row.flows[0].delay_median_s, row.flows[0].delay_p99_s), (Some(delay.median_s), Some(delay.p99_s)));
+        assert!(delay.p99_s > delay.median_s + 0.01, "{delay:?}");
+        assert_eq!((row.flows[0].segments, row.flows[0].bytes), (flow.segments, flow.bytes));
+    }
+
     #[test]
     fn bytes_read_back_as_the_row() {
         for n in 0..4 {

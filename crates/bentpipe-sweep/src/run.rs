@@ -129,6 +129,17 @@ mod tests {
         assert_eq!(runs, 2 * 8 * 3);
     }
 
+    /// A run that is asked to stop has no results.
+    #[test]
+    fn a_run_that_is_stopped_is_none() {
+        let long = SCENARIO.replace("100 kB", "200 MB").replace("2 Mbit/s", "100 Mbit/s").replace("2 %", "0 %");
+        let base = Base { text: long, name: "t.toml".to_owned(), settings: Vec::new() };
+        let spec = Spec::parse("scenario = \"t\"\n", "s.toml", &|_| Ok(base.clone()));
+        let mut plan = Plan::new(spec.unwrap_or_else(|errors| panic!("{errors}")));
+        let job = plan.next(|_| None).expect("the point fits").expect("a run");
+        assert_eq!(run_point(&job, || false).expect("it is no error"), None);
+    }
+
     #[test]
     fn another_engine_refuses() {
         let jobs = plan().next_batch(1, |_| None).expect("the points fit");

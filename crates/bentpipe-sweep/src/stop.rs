@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn looks_grow_by_half() {
         let stop = Stop { tolerance: Tolerance::Share(0.01), min: 10 };
-        assert_eq!([0, 10, 15, 23].map(|done| stop.next_look(done)), [10, 15, 23, 35]);
+        assert_eq!([0, 9, 10, 15, 23].map(|done| stop.next_look(done)), [10, 10, 15, 23, 35]);
     }
 
     #[test]
@@ -103,6 +103,12 @@ mod tests {
         assert!(enough(Tolerance::Time(0.003_6)) && !enough(Tolerance::Time(0.003_4)));
         // The baseline's median is 104.5 s.
         assert!(enough(Tolerance::Share(0.003_6 / 104.5)) && !enough(Tolerance::Share(0.003_4 / 104.5)));
+        // The same with the baseline in the second place.
+        let turned = [values[1].clone(), values[0].clone()];
+        let enough = |tolerance| Stop { tolerance, min: 6 }.is_enough(&turned, 1);
+        assert!(enough(Tolerance::Time(0.003_6)) && !enough(Tolerance::Time(0.003_4)));
+        // The other's median is 105.5045 s: as a share of it, 0.00357 s would be enough.
+        assert!(enough(Tolerance::Share(0.003_6 / 104.5)) && !enough(Tolerance::Share(0.003_48 / 104.5)));
         // Five pairs have no interval.
         let few = values.clone().map(|values| values[..5].to_vec());
         assert!(!Stop { tolerance: Tolerance::Time(1e9), min: 6 }.is_enough(&few, 0));

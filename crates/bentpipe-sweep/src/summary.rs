@@ -103,3 +103,91 @@ pub(crate) fn numeric<'a>(values: impl Iterator<Item = &'a str>) -> Option<(&'st
     let unit = read.first()?.1;
     read.iter().all(|(_, other)| *other == unit).then(|| (unit, read.into_iter().map(|(number, _)| number).collect()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Job;
+    use crate::row::Row;
+    use crate::row::tests::row;
+    use crate::spec::{Base, Spec};
+    use crate::table::Lines;
+
+    const SCENARIO: &str = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\n\
+        delay = \"250 ms\"\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"100 kB\"\n";
+
+    fn plan(rest: &str) -> Plan {
+        let base = Base { text: SCENARIO.to_owned(), name: "t.toml".to_owned(), settings: Vec::new() };
+        let text = format!("scenario = \"t\"\nvariants = [\"sack\", \"newreno\"]\n{rest}");
+        Plan::new(Spec::parse(&text, "s.toml", &|_| Ok(base.clone())).unwrap_or_else(|errors| panic!("{errors}")))
+    }
+
+    fn keep(store: &mut Store, job: &Job, value: Option<f64>) {
+        store.append(Row { key: job.key, value, x_limit: value, ..row(1) }).expect("it is kept");
+    }
+
+    /// Ten repetitions, of which the first eight are done: the baseline, second in the file, takes 1 s to 8 s, the other 10 s longer, and
+    /// its last one does not finish. Of eight the median is between the 4th and the 5th.
+    #[test]
+    fn differences_are_to_the_baseline() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = Store::open(folder.path()).expect("it opens");
+        let mut plan = plan("baseline = \"newreno\"\nrepetitions = 10\n[set]\nlinks.sat.loss = \"1 %\"\n");
+        while let Some(job) = plan.next(|_| None).expect("the point fits") {
+            let base = f64::from(job.repetition + 1);
+            match (job.repetition, job.candidate) {
+                (8.., _) => {}
+                (_, 1) => keep(&mut store, &job, Some(base)),
+                (7, _) => keep(&mut store, &job, None),
+                _ => keep(&mut store, &job, Some(base + 10.0)),
+            }
+        }
+        let summary = Summary::new(&plan, &store, Measure::SlowestTimeS);
+        assert_eq!(summary.baseline, "newreno");
+        let point = &summary.points[0];
+        assert_eq!((point.repetitions, point.candidates.len()), (None, 2));
+        let [sack, newreno] = &point.candidates[..] else { panic!("two") };
+        assert_eq!((newreno.finished, newreno.unfinished, newreno.difference), (8, 0, None));
+        assert_eq!((newreno.value.map(|value| value.median), newreno.x_limit), (Some(4.5), Some(4.5)));
+        assert_eq!((sack.finished, sack.unfinished), (7, 1));
+        assert_eq!(
+            (sack.value.map(|value| value.median), sack.difference.map(|pairs| pairs.median)),
+            (Some(14.5), Some(10.0))
+        );
+    }
+
+    /// The table has the value of each point's axis with the point's runs.
+    #[test]
+    fn lines_have_the_values_of_their_points() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = Store::open(folder.path()).expect("it opens");
+        let axes = "[[axes]]\nkey = \"links.sat.delay\"\nvalues = [\"40 ms\", \"0.25 s\"]\n";
+        let mut plan = plan(&format!("repetitions = 1\n{axes}"));
+        while let Some(job) = plan.next(|_| None).expect("the points fit") {
+            keep(&mut store, &job, Some(1.0));
+            plan.completed(&job, store.get(&job.key).expect("kept"), |_| None);
+        }
+        let lines = Lines::of(&plan);
+        let column = lines.headings().iter().position(|heading| heading.name == "links.sat.delay").expect("a column");
+        let mut seen = Vec::new();
+        let each = lines.each(&plan, &store, |cells| {
+            seen.push((format!("{:?} {:?}", cells[0], cells[1]), format!("{:?}", cells[column])));
+            Ok::<(), ()>(())
+        });
+        each.expect("nothing fails");
+        seen.dedup();
+        let line = |point: u32, name: &str, value: &str| {
+            (format!("Integer({point}) Text({name:?})"), format!("Real({value})"))
+        };
+        let expected =
+            [line(0, "sack", "0.04"), line(0, "newreno", "0.04"), line(1, "sack", "0.25"), line(1, "newreno", "0.25")];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn numbers_of_one_unit() {
+        assert_eq!(numeric(["1 s", "20 ms"].into_iter()), Some(("seconds", vec![1.0, 0.02])));
+        assert_eq!(numeric(["1 s", "1 MB"].into_iter()), None);
+        assert_eq!(numeric(["1 s", "soon"].into_iter()), None);
+    }
+}

@@ -82,3 +82,42 @@ fn a_survey_reads_each_run_once() {
         .expect("they fit");
     assert_eq!(asked.into_inner().values().collect::<Vec<_>>(), [&1; 6]);
 }
+
+/// The row of a job with this value.
+fn row(job: &Job, value: Option<f64>) -> Row {
+    Row { key: job.key, value, ..crate::row::tests::row(1) }
+}
+
+/// If every seed gives the same run, there is one; a single candidate that draws needs all seeds for all.
+#[test]
+fn without_draws_one_run_is_enough() {
+    let mut same = plan("repetitions = 5\nvariants = [\"sack\", \"newreno\"]\n");
+    for _ in 0..2 {
+        let job = same.next(|_| None).expect("the point fits").expect("a run");
+        same.completed(&job, &row(&job, Some(1.0)), |_| None);
+    }
+    assert!(same.is_finished());
+    assert_eq!((same.repetitions(0), same.progress().done, same.progress().at_most), (Some(1), 2, 2));
+    let mut drawn = plan("repetitions = 5\nvariants = [\"sack\", \"quic-cubic\"]\n");
+    assert_eq!(drawn.next_batch(100, |_| None).expect("the point fits").len(), 5);
+    assert_eq!(drawn.progress().at_most, 10);
+}
+
+#[test]
+fn a_batch_has_one_candidate() {
+    let mut plan = plan("repetitions = 3\nvariants = [\"sack\", \"newreno\"]\n[set]\nlinks.sat.loss = \"1 %\"\n");
+    let batches = [100, 2, 100].map(|max| {
+        let jobs = plan.next_batch(max, |_| None).expect("the point fits");
+        jobs.iter().map(|job| (job.candidate, job.repetition)).collect::<Vec<_>>()
+    });
+    assert_eq!(batches, [vec![(0, 0), (0, 1), (0, 2)], vec![(1, 0), (1, 1)], vec![(1, 2)]]);
+}
+
+/// The values of runs that are done already count for the stopping rule: six equal ones are known well enough.
+#[test]
+fn known_runs_may_be_enough() {
+    let text = "repetitions = 30\n[stop]\ntolerance = \"50 ms\"\nmin = 6\n[set]\nlinks.sat.loss = \"1 %\"\n";
+    let mut plan = plan(text);
+    assert!(plan.next(|_| Some(Some(3.0))).expect("the point fits").is_none());
+    assert_eq!((plan.repetitions(0), plan.progress().at_most), (Some(6), 6));
+}

@@ -131,8 +131,13 @@ mod tests {
         slots.sort_unstable();
         assert_eq!(slots, (0..20).collect::<Vec<_>>());
         assert_eq!(points.iter().filter(|point| point[1] == "a").count(), 10);
+        assert!(points.iter().any(|point| nanos(&point[0]) % 50_000_000 != 0), "anywhere within its part");
         let mut other = spec(axes, Design::LatinHypercube(20));
         other.seed = 2;
         assert_ne!(super::points(&other), points);
+        // Each axis has an order of its own.
+        let range = || Values::Between(Range::new("0 ms", "1 s", Scale::Linear).expect("a range"));
+        let axes = ["d", "e"].map(|key| Axis { key: key.into(), values: range() }).to_vec();
+        assert!(super::points(&spec(axes, Design::LatinHypercube(20))).iter().any(|point| point[0] != point[1]));
     }
 }

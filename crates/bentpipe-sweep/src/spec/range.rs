@@ -143,12 +143,16 @@ mod tests {
         assert_eq!(steps("0.1", "0.3", Linear), ["0.1", "0.15", "0.2", "0.25", "0.3"]);
         // Also downwards.
         assert_eq!(steps("40 packets", "0 packets", Linear)[1], "30 packets");
+        // The ends are exact above 2^53 as well: 10^16 + 1 ns.
+        let long = steps("10000000000000001 ns", "10000000000000003 ns", Linear);
+        assert_eq!([&long[0], &long[4]], ["10000000000000001 ns", "10000000000000003 ns"]);
     }
 
     #[test]
     fn what_is_no_range_is_refused() {
         let refused = |from, to, scale| Range::new(from, to, scale).expect_err("no range");
         assert_eq!(refused("0 ms", "1 s", Scale::Log), "a logarithmic range needs both ends above zero");
+        assert_eq!(refused("1 s", "0 ms", Scale::Log), "a logarithmic range needs both ends above zero");
         assert_eq!(refused("1 ms", "1 MB", Scale::Linear), "`MB` is not a unit of time");
         assert_eq!(refused("red", "blue", Scale::Linear), "`red` is not a quantity with a unit");
         assert_eq!(refused("1", "2 s", Scale::Linear), "`1` and `2 s` are not two numbers");

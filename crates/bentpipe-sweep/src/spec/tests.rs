@@ -156,3 +156,75 @@ fn there_are_as_many_axes_and_settings_as_can_be_checked() {
     assert_eq!((line, key.as_str(), message.as_str()), (2, "set", "`set` sets 5000 keys"));
     assert!(expected.starts_with("at most 256 keys"), "{expected}");
 }
+
+/// As many points and runs as are allowed, and one more.
+#[test]
+fn amounts_end_where_they_say() {
+    let delays =
+        |count: u32| format!("[[axes]]\nkey = \"links.sat.delay\"\nfrom = \"1 ms\"\nto = \"9 s\"\ncount = {count}\n");
+    let losses =
+        |count: u32| format!("[[axes]]\nkey = \"links.sat.loss\"\nfrom = \"0 %\"\nto = \"1 %\"\ncount = {count}\n");
+    assert_eq!(spec("repetitions = 1000000\n").repetitions, 1_000_000);
+    let (_, _, message, expected) = one(&format!("repetitions = 1\n{}{}", delays(101), losses(1000)));
+    assert_eq!((message.as_str(), expected.as_str()), ("the axes make 101000 points", "at most 100000 points"));
+}
+
+/// The caller's settings come first, so that those of the file replace them.
+#[test]
+fn settings_of_a_file_follow_those_of_its_scenario() {
+    let setting = |key: &str, value: &str| Setting { key: key.to_owned(), value: value.to_owned() };
+    let find = |_: &str| {
+        let settings = vec![setting("links.sat.delay", "1 ms")];
+        Ok(Base { text: SCENARIO.to_owned(), name: "small.toml".to_owned(), settings })
+    };
+    let text = "scenario = \"small\"\n[set]\n\"links.sat.delay\" = \"40 ms\"\n";
+    let spec = Spec::parse(text, "t.toml", &find).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(spec.settings, [setting("links.sat.delay", "1 ms"), setting("links.sat.delay", "40 ms")]);
+    let delay = spec.scenarios(&[]).expect("they fit")[0].links[0].config.delay;
+    assert_eq!(delay.as_nanos(), 40_000_000);
+}
+
+/// A text that looks like a number stays a text.
+#[test]
+fn texts_keep_their_quotes_where_they_need_them() {
+    let spec = spec("[[axes]]\nkey = \"description\"\nvalues = [\"5\", \"five\"]\n");
+    let Values::List(values) = &spec.axes[0].values else { panic!("a list") };
+    assert_eq!(*values, ["\"5\"", "five"]);
+    assert_eq!(spec.scenarios(&values[..1]).expect("it is a text")[0].description, "5");
+}
+
+/// The wrong end of a range has its own place.
+#[test]
+fn the_ends_of_a_range_have_their_places() {
+    let range = |from: &str, to: &str| {
+        let (line, key, ..) =
+            one(&format!("[[axes]]\nkey = \"links.sat.mtu\"\nfrom = \"{from}\"\nto = \"{to}\"\ncount = 2\n"));
+        (line, key)
+    };
+    assert_eq!(range("1 B", "1500 B"), (4, "links.sat.mtu".to_owned()));
+    assert_eq!(range("1500 B", "70000 B"), (5, "links.sat.mtu".to_owned()));
+}
+
+#[test]
+fn endless_flows_are_compared_by_rates() {
+    let find = |_: &str| {
+        let text = SCENARIO.replace("bytes = \"100 kB\"", "greedy = true");
+        Ok(Base { text, name: "small.toml".to_owned(), settings: Vec::new() })
+    };
+    let read = |tolerance: &str| {
+        let text = format!("scenario = \"small\"\n[stop]\ntolerance = \"{tolerance}\"\n");
+        Spec::parse(&text, "t.toml", &find).map(drop).map_err(|errors| errors.0[0].expected.clone().unwrap_or_default())
+    };
+    assert_eq!(read("50 ms"), Err("a rate or a share: no flow ends, so goodput is compared".to_owned()));
+    assert_eq!((read("50 kbit/s"), read("1 %")), (Ok(()), Ok(())));
+}
+
+/// A folder with the name of a shipped scenario does not hide it.
+#[test]
+fn a_folder_is_no_scenario() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("small")).expect("writable");
+    std::fs::write(folder.path().join("s.toml"), "scenario = \"small\"\n").expect("writable");
+    let spec = Spec::load(&folder.path().join("s.toml"), &|name| (name == "small").then_some(SCENARIO));
+    assert_eq!(spec.unwrap_or_else(|errors| panic!("{errors}")).scenario_name, "small.toml");
+}

@@ -176,6 +176,8 @@ mod tests {
         assert!(journal.unsynced().is_none());
         journal.append(&row(1)).expect("it is kept");
         assert!(journal.unsynced().is_some() && journal.unsynced().is_none());
+        // A partial row would be cut off here.
+        assert_eq!(journal.whole, std::fs::metadata(journal.path()).expect("it is there").len());
     }
 
     /// Rows after a partial one would not be found.

@@ -186,3 +186,17 @@ fn a_store_that_is_only_read_takes_nothing() {
     let mut store = Store::read(folder.path()).expect("readable");
     assert!(store.append(row(1)).expect_err("not open").to_string().contains("not open for writing"));
 }
+
+#[test]
+fn a_full_journal_becomes_a_part() {
+    let folder = folder();
+    let mut store = Store::open(folder.path()).expect("it opens");
+    store.compact().expect("nothing to do");
+    assert_eq!(store.holdings(), Holdings::default(), "an empty journal is no part");
+    // As if there were all but one of the rows.
+    store.holdings.in_journal = FULL - 1;
+    store.append(row(0)).expect("it is kept");
+    assert_eq!(store.holdings(), Holdings { runs: 1, parts: 1, ..Holdings::default() });
+    store.append(row(1)).expect("it is kept");
+    assert_eq!(store.holdings(), Holdings { runs: 2, parts: 1, in_journal: 1, ..Holdings::default() });
+}

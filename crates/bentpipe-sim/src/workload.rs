@@ -35,3 +35,33 @@ impl Share {
         Share { to_send: received, expected: if is_endless { u64::MAX } else { sent }, requests: 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_engine::units::{Duration, Rate};
+    use bentpipe_study::scenario::UdpPattern;
+
+    use super::*;
+
+    /// What one end sends is what the other one expects, and the client alone asks.
+    #[test]
+    fn the_ends_share_a_workload() {
+        let shares = |workload| {
+            [true, false].map(|client| {
+                let Share { to_send, expected, requests } = Share::of(workload, client);
+                (to_send, expected, requests)
+            })
+        };
+        let bytes = Bytes::new;
+        let rate = Rate::from_bits_per_second(1000).expect("above 0");
+        let paced = |total| Workload::Paced { rate, write: bytes(10), pattern: UdpPattern::Cbr, total };
+        let asks =
+            Workload::RequestResponse { request: bytes(2), response: bytes(30), think: Duration::ZERO, count: 5 };
+        assert_eq!(shares(Workload::Bulk(bytes(7))), [(7, 0, 0), (0, 7, 0)]);
+        assert_eq!(shares(paced(Some(bytes(70)))), [(70, 0, 0), (0, 70, 0)]);
+        assert_eq!(shares(asks), [(10, 150, 5), (150, 10, 0)]);
+        for endless in [Workload::Greedy { duration: None }, paced(None)] {
+            assert_eq!(shares(endless), [(ENDLESS, 0, 0), (0, u64::MAX, 0)]);
+        }
+    }
+}

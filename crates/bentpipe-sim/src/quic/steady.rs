@@ -255,4 +255,81 @@ mod tests {
         control.on_congestion_event(now, now, true, 5 * MTU);
         assert_eq!(control.window, 4 * MTU);
     }
+
+    /// A control with 100 packets that knows a round trip of this many milliseconds.
+    fn known(initial: Option<u64>, min_rtt: u64, now: Instant) -> Steady {
+        let mut control = Steady::new(initial, MTU, now);
+        control.min_rtt = Duration::from_millis(min_rtt);
+        control.window = 100 * MTU;
+        control
+    }
+
+    #[test]
+    fn losses_end_the_doubling() {
+        let mut control = known(None, 600, Instant::now());
+        control.round = Round { acked: 90 * MTU, lost: 10 * MTU, min_rtt: control.min_rtt, ..control.round };
+        control.end_round();
+        assert_eq!((control.window, control.doubles), (70 * MTU, false));
+        // Of a persistent congestion nothing is left but the minimum, from which it doubles again.
+        let now = Instant::now();
+        control.on_congestion_event(now, now, true, 70 * MTU);
+        assert_eq!((control.window, control.doubles), (4 * MTU, true));
+        // The minimum is one of packets, also if these become longer.
+        control.on_mtu_update(1500);
+        assert_eq!(control.window, 6000);
+    }
+
+    /// On a path of 40 ms a quarter is 10 ms, and less than 20 ms are no queue.
+    #[test]
+    fn short_paths_need_twenty_milliseconds() {
+        let grows = |queue: u64| {
+            let mut control = known(Some(100 * MTU), 40, Instant::now());
+            control.round = Round { acked: 100 * MTU, min_rtt: Duration::from_millis(40 + queue), ..control.round };
+            control.end_round();
+            control.window > 100 * MTU
+        };
+        assert!(grows(15) && grows(20) && !grows(21));
+    }
+
+    /// Batches of ACKs in a round that ends with packet 5: the window grows at its end, unless it was not used at some time.
+    #[test]
+    fn a_window_that_limits_nothing_does_not_grow() {
+        let start = Instant::now();
+        let now = start + Duration::from_millis(600);
+        for (limited, windows) in
+            [([false, false], [100, 112]), ([true, false], [100, 100]), ([false, true], [100, 100])]
+        {
+            let mut control = known(Some(100 * MTU), 600, start);
+            (control.round.end, control.sent) = (5, 9);
+            let mut found = [0; 2];
+            for (n, (app_limited, largest)) in limited.into_iter().zip([5, 6]).enumerate() {
+                control.acknowledge(start, MTU);
+                control.on_end_acks(now, 0, app_limited, Some(largest));
+                found[n] = control.window / MTU;
+            }
+            assert_eq!(found, windows, "{limited:?}");
+            assert_eq!((control.round.end, control.round.acked), (9, 0));
+        }
+        // While it doubles, only a window that limits grows.
+        let mut control = known(None, 600, start);
+        control.round.end = 5;
+        for (app_limited, window) in [(true, 100), (false, 101)] {
+            control.acknowledge(start, MTU);
+            control.on_end_acks(now, 0, app_limited, Some(1));
+            assert_eq!(control.window / MTU, window);
+        }
+    }
+
+    /// The newest packet of a batch gives its round trip, in whatever order they are acknowledged; a batch without packets gives none.
+    #[test]
+    fn the_newest_packet_is_measured() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut control = Steady::new(None, MTU, start);
+        control.on_end_acks(at(5), 0, false, None);
+        assert_eq!((control.min_rtt, control.round.batches), (Duration::MAX, 0));
+        [100, 300, 200].into_iter().for_each(|sent| control.acknowledge(at(sent), MTU));
+        control.on_end_acks(at(1000), 0, false, None);
+        assert_eq!((control.min_rtt, control.round.batches), (Duration::from_millis(700), 1));
+    }
 }

@@ -190,6 +190,31 @@ mod tests {
         outwards(Dimension::Loss, start, up, choice, || false, at).expect("nothing runs")
     }
 
+    /// The way back changes with the way there if both were equal. Transfers get 500 times the time that the links need: over 1 s each way
+    /// that is more than 3 s.
+    #[test]
+    fn a_changed_path_is_like_the_old_one() {
+        let changed = |settings: &str, dimension: Dimension, value: f64| {
+            let text = format!(
+                "name = \"t\"\ntime_limit = \"1 s\"\n[[links]]\nname = \"sat\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n{settings}\n\
+                 [[flows]]\nfrom = \"a\"\nto = \"b\"\nbytes = \"100 kB\"\n"
+            );
+            let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            dimension.set(&scenario, &Ground::of(&scenario).expect("bare"), value)
+        };
+        let both = |scenario: &Scenario| [0, 1].map(|link: usize| scenario.links[link].config.clone());
+        let losses = |settings| both(&changed(settings, Dimension::Loss, 0.05)).map(|link| link.good.packet.get());
+        assert_eq!(losses("delay = \"9 ms\"\nloss = \"1 %\""), [0.05, 0.05]);
+        assert_eq!(losses("delay = \"9 ms\"\nforward.loss = \"1 %\""), [0.05, 0.0]);
+        let ms = Duration::from_millis;
+        let delays = |settings| both(&changed(settings, Dimension::Delay, 1.0)).map(|link| link.delay);
+        assert_eq!(delays("delay = \"9 ms\""), [ms(1000), ms(1000)]);
+        assert_eq!(delays("delay = \"9 ms\"\nbackward.delay = \"8 ms\""), [ms(1000), ms(8)]);
+        assert!(changed("delay = \"9 ms\"", Dimension::Delay, 1.0).time_limit > ms(1_500_000));
+        let larger = changed("delay = \"9 ms\"", Dimension::Size, 2e6);
+        assert_eq!(larger.flows[0].kind.workload(), Some(Workload::Bulk(Bytes::new(2_000_000))));
+    }
+
     /// Where no transfer finishes, the choice does not hold.
     #[test]
     fn no_system_is_a_change_too() {

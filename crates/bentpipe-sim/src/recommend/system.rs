@@ -107,9 +107,10 @@ impl Ground {
         if let Some(layer) = scenario.layers.first() {
             return Err(Unfit::NotBare(format!("the layer `{}` is already on the path", layer.name)));
         }
+        // A spoofing gateway needs a layer.
         for flow in &scenario.flows {
             if let FlowKind::Tcp(tcp) = &flow.kind
-                && (!tcp.splits.is_empty() || tcp.spoof.is_some())
+                && !tcp.splits.is_empty()
             {
                 return Err(Unfit::NotBare(format!("the flow `{}` is already split", flow.name)));
             }

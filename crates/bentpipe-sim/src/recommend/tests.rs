@@ -164,3 +164,116 @@ fn an_interrupted_answer_has_whole_replications_only() {
     lengths.dedup();
     assert!(lengths.len() > 3 && lengths.is_sorted(), "{lengths:?}");
 }
+
+/// The path of [`scenario`] with more or other lines.
+fn ground(changes: &[(&str, &str)]) -> Result<(Scenario, Ground), Unfit> {
+    let mut text = scenario("").to_toml();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from} in\n{text}");
+        text = text.replacen(from, to, 1);
+    }
+    let world = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    Ground::of(&world).map(|ground| (world, ground))
+}
+
+#[test]
+fn what_is_on_the_path_already_is_named() {
+    let refused = |more: &str| {
+        let flow = "[[flows]]";
+        ground(&[(flow, &format!("{more}{flow}"))]).map(|_| ()).expect_err("it is not bare").to_string()
+    };
+    let layer = refused(
+        "[[layers]]\nname = \"arq\"\nover = [\"sat/forward\", \"sat/backward\"]\nchannels = [{ name = \"c\", transmissions = \"unlimited\", queue = \"unlimited\" }]\n\n",
+    );
+    assert!(layer.starts_with("the layer `arq` is already on the path"), "{layer}");
+    let split = refused(
+        "[[flows]]\nname = \"other\"\nfrom = \"server\"\nto = \"client\"\nbytes = \"1 kB\"\nsplit = [{ at = \"gateway\" }]\n\n",
+    );
+    assert!(split.starts_with("the flow `other` is already split"), "{split}");
+}
+
+/// S-LACP needs a link back over the satellite, and carries packets.
+#[test]
+fn links_that_boxes_cannot_use() {
+    let unfit = |changes: &[(&str, &str)]| {
+        let (world, ground) = ground(changes).expect("bare");
+        [System::Uplink, System::Link, System::Split].map(|system| ground.with(&world, system).err())
+    };
+    // The link back begins at the terminal, and ends elsewhere.
+    let elsewhere = "name = \"sat/backward\"\nfrom = \"terminal\"\nto = \"relay\"";
+    let onward = "[[links]]\nname = \"onward\"\nfrom = \"relay\"\nto = \"gateway\"\nrate = \"unlimited\"\ndelay = \"1 ms\"\n\n[[flows]]";
+    let back = ("name = \"sat/backward\"\nfrom = \"terminal\"\nto = \"gateway\"", elsewhere);
+    assert_eq!(unfit(&[back, ("[[flows]]", onward)]), [const { Some(Unfit::OneWay) }; 3]);
+    let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"280 ms\"\nframing = \"aal5\"\n\
+                [[flows]]\nfrom = \"a\"\nto = \"b\"\nbytes = \"1 MB\"\n";
+    let world = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let ground = Ground::of(&world).expect("bare");
+    assert_eq!(ground.with(&world, System::Link).err(), Some(Unfit::Cells));
+}
+
+/// A transfer of another transport is no transfer to recommend for.
+#[test]
+fn the_first_tcp_transfer_counts() {
+    let quic = "[[flows]]\nname = \"other\"\nfrom = \"server\"\nto = \"client\"\nbytes = \"1 kB\"\ntype = \"quic\"\n\n[[flows]]";
+    let (world, ground) = ground(&[("[[flows]]", quic)]).expect("bare");
+    assert_eq!((world.flows.len(), world[ground.flow].name.as_str()), (2, "download"));
+}
+
+/// The box is before the satellite link, and its window is what the path behind it holds: 560.04 ms of delays and of an ACK of 40 or 52 B
+/// on the way back, 2 ms behind the link, and 1.2 ms for a segment of 1500 B make 704 kB at 10 Mbit/s, 469.4 segments.
+#[test]
+fn a_box_at_the_uplink_fills_the_path_behind_it() {
+    let (world, ground) = ground(&[]).expect("bare");
+    let with = ground.with(&world, System::Uplink).expect("it fits");
+    let uplink = &with.gateways.uplinks[0];
+    let names = uplink.over.map(|link| with[link].name.clone());
+    assert_eq!((&with[uplink.at], names), ("gateway", ["sat/forward".to_owned(), "sat/backward".to_owned()]));
+    assert_eq!(uplink.sender.tcp.variant.startup, bentpipe_engine::tcp::variant::Startup::FixedWindow(470));
+}
+
+/// A tunnel's datagrams are as long as the shorter of the two links takes.
+#[test]
+fn boxes_know_the_mtu_of_the_links() {
+    let (world, ground) =
+        ground(&[("name = \"sat/backward\"", "name = \"sat/backward\"\nmtu = \"1400 B\"")]).expect("bare");
+    let with = |system| ground.with(&world, system).expect("it fits").gateways;
+    assert_eq!(with(System::Link).pairs[0].satellite.map(|box_| box_.path_mtu), [1400; 2]);
+    // The near box, which opens the tunnel, is where the data arrives.
+    assert_eq!(with(System::Link).pairs[0].nodes.map(|node| &world[node]), ["terminal", "gateway"]);
+    assert_eq!(with(System::Uplink).uplinks[0].sender.mtu, 1400);
+}
+
+#[test]
+fn an_estimate_near_the_runs_is_sound() {
+    let candidate = |estimate| Candidate {
+        system: System::Plain,
+        unfit: None,
+        estimate_s: Some(estimate),
+        limit_s: None,
+        hopeless: false,
+        times_s: vec![Some(10.0)],
+    };
+    let sound = [6.9, 7.1, 12.9, 13.1].map(|estimate| candidate(estimate).sound_estimate_s().is_some());
+    assert_eq!(sound, [false, true, true, false]);
+}
+
+/// Other seeds of the scenario meet other losses, and what the formulas call hopeless is not run.
+#[test]
+fn runs_have_the_seeds_of_the_scenario() {
+    let ask = |seed: &str| {
+        let sets =
+            [("flows.download.bytes", "3 MB"), ("seed", seed)].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let text = scenario("loss = \"20 %\"").to_toml();
+        let world = Scenario::parse(&text, "t.toml", &sets).unwrap_or_else(|errors| panic!("{errors}"));
+        recommend(&world, &options(2), &|_, _, _| ()).expect("it fits")
+    };
+    let [one, two] = ["1", "2"].map(ask);
+    let min = one.candidates.iter().filter_map(|candidate| candidate.estimate_s).fold(f64::INFINITY, f64::min);
+    for (one, two) in one.candidates.iter().zip(&two.candidates) {
+        let is_hopeless = one.estimate_s.is_some_and(|estimate| estimate > HOPELESS * min);
+        assert_eq!((one.hopeless, one.times_s.len()), (is_hopeless, if is_hopeless { 0 } else { 2 }), "{one:?}");
+        // The second run of seed 1 is the first of seed 2.
+        assert_eq!(one.times_s.get(1), two.times_s.first(), "{}", one.system);
+    }
+    assert!(one.candidates[0].hopeless, "{:?}", one.candidates[0]);
+}

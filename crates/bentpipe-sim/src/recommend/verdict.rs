@@ -99,6 +99,11 @@ mod tests {
         assert_eq!(chosen(&plain, &faster, false), (System::Bbr, System::Bbr));
         // Faster in the median and in three of four pairs, but the interval of the ratio extends below 1.
         assert_eq!(chosen(&plain, &[9.0, 12.0, 10.0, 20.0], false), (System::Plain, System::Bbr));
+        let candidates = [candidate(System::Plain, &plain), candidate(System::Bbr, &[9.0, 12.0, 10.0, 20.0])];
+        let gains = choose(&candidates, 0.05, false).expect("they finish").gains;
+        let [gain] = gains[..] else { panic!("one other system: {gains:?}") };
+        // Only the last pair is won.
+        assert_eq!((gain.over, gain.wins, gain.pairs), (System::Bbr, 1, 4));
         // Shown to be faster, but by less than the margin.
         assert_eq!(chosen(&plain, &plain.map(|time| time / 1.02), false), (System::Plain, System::Bbr));
         // Without random draws, one run is sufficient.

@@ -208,3 +208,12 @@ fn hints_know_what_ends_slow_start() {
     let early = hint("profile = \"linux\"\nvariant = \"linux-cubic\"");
     assert!(early.ends_with("and overshoots it too, unless HyStart ends it in time"), "{early}");
 }
+
+/// A datagram each 100 ms from 1 s on, the last before 3 s: `stop` counts from the start of the run.
+#[test]
+fn a_source_of_datagrams_stops_when_it_says() {
+    let flow = "type = \"udp\"\nrate = \"80 kbit/s\"\npacket = \"1000 B\"\nstart = \"1 s\"\nstop = \"3 s\"";
+    let scenario = scenario("", flow);
+    let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
+    assert_eq!(summary.flows[0].segments, 20);
+}

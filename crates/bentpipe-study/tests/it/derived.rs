@@ -23,7 +23,7 @@ fn refused(text: &str) -> String {
 #[test]
 fn queues() {
     let queue = |settings: &str| text(&format!("queue = {{ limit = \"50 packets\", {settings} }}"), "bytes = \"1 MB\"");
-    let read = |settings: &str| parse(&queue(settings)).links[0].config.queue.clone();
+    let read = |settings: &str| parse(&queue(settings)).links[0].config.queue;
     // ns-2's default: three times the lower threshold.
     let Discipline::Red(red) = read("discipline = \"red\", min_threshold = \"7 packets\"").discipline else {
         panic!("RED")

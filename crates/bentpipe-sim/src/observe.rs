@@ -3,8 +3,9 @@
 use bentpipe_engine::network::{EndId, LinkId, Watch};
 use bentpipe_engine::probe::{Event, NoProbe, Probe, Who};
 use bentpipe_engine::units::Time;
+use bentpipe_engine::wire::ecn::Ecn;
 
-use crate::packet::{Packet, Parcel, Store};
+use crate::packet::{Body, Packet, Parcel, Store};
 
 pub use bentpipe_engine::network::{LINK_BASE, Passage};
 
@@ -77,12 +78,14 @@ pub(crate) struct Watching<'a, O> {
     packets: &'a Store,
     /// Packets to this end or a later one are frames.
     first_layer_end: EndId,
+    /// True if the packet that is delivered next carries a mark of the link, which it gets in the store afterwards.
+    is_marked: bool,
 }
 
 impl<'a, O: Observer> Watching<'a, O> {
     #[inline(always)]
     pub(crate) fn new(observer: &'a mut O, packets: &'a Store, first_layer_end: EndId) -> Self {
-        Watching { observer, packets, first_layer_end }
+        Watching { observer, packets, first_layer_end, is_marked: false }
     }
 }
 
@@ -99,7 +102,16 @@ impl<O: Observer> Watch<Parcel> for Watching<'_, O> {
     #[inline(always)]
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Parcel) {
         if O::WATCHES && packet.to() < self.first_layer_end {
-            self.observer.packet(now, link, passage, &self.packets.get(*packet));
+            let mut packet = self.packets.get(*packet);
+            if let (true, Body::Tcp(segment)) = (std::mem::take(&mut self.is_marked), &mut packet.body) {
+                segment.ecn = Ecn::Ce;
+            }
+            self.observer.packet(now, link, passage, &packet);
         }
+    }
+
+    #[inline(always)]
+    fn marked(&mut self) {
+        self.is_marked = O::WATCHES;
     }
 }

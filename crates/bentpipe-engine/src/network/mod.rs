@@ -79,6 +79,10 @@ pub const LINK_BASE: u32 = 1 << 31;
 pub trait Watch<P>: Probe {
     /// Receives an event of a packet at a link.
     fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &P);
+
+    /// The link has marked the packet that is delivered next.
+    #[inline(always)]
+    fn marked(&mut self) {}
 }
 
 impl<P> Watch<P> for NoProbe {

@@ -338,10 +338,13 @@ impl<P: Bound> Network<P> {
             watch.packet(now, id, Passage::Dropped(DropReason::Channel), &arrival.packet);
             return Some((arrival.packet, Err(DropReason::Channel)));
         }
-        watch.packet(now, id, Passage::Delivered, &arrival.packet);
         if let Outcome::Altered(altered) = arrival.outcome {
             self.altered = altered;
+            if altered.marked {
+                watch.marked();
+            }
         }
+        watch.packet(now, id, Passage::Delivered, &arrival.packet);
         let hop = match *behind {
             Some(hop) => hop,
             None => self.behind(id, arrival.packet.to()),
@@ -364,6 +367,9 @@ impl<P: Bound> Network<P> {
             return None;
         };
         if let Some(link) = at.link() {
+            if fate.is_ok_and(|altered| altered.marked) {
+                watch.marked();
+            }
             watch.packet(now, link, fate.map_or_else(Passage::Dropped, |_| Passage::Delivered), &packet);
         }
         let row = self.routes.row_of(packet.to());

@@ -82,3 +82,35 @@ fn drop_tail_does_not_mark() {
     let error = Scenario::parse(text, "ecn.toml", &[]).expect_err("it is wrong").render(false);
     assert!(error.contains("applies only to RED and CoDel"), "{error}");
 }
+
+/// A capture at the receiver has the marks in its IP headers: data is ECT(0), or CE if the queue marked it.
+#[test]
+fn captures_have_the_marks() {
+    use bentpipe_sim::record::{Pcap, Snap, Tap};
+    let text = format!(
+        "name = \"ecn\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"10 Mbit/s\"\ndelay = \"20 ms\"\nforward.queue = {}\n\
+         [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"4 MB\"\ntcp = {{ variant = \"sack\", ecn = true }}\n",
+        QUEUES[0]
+    );
+    let scenario = Scenario::parse(&text, "ecn.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.pcapng");
+    let mut pcap = Pcap::create(&path, &scenario, &Tap::find(&scenario, "B").expect("a host"), Snap::Headers, "")
+        .expect("writable");
+    let result = run(&scenario, 1, &mut pcap).expect("it runs");
+    pcap.finish().expect("written");
+    let bytes = std::fs::read(&path).expect("readable");
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
+    // Enhanced packet blocks: the IPv4 header follows 28 bytes, its second byte has the ECN field, its last four the destination.
+    let (mut at, mut fields) = (0, [0_u64; 4]);
+    while at < bytes.len() {
+        if word(at) == 6 && bytes[at + 28 + 16..at + 28 + 20] == [10, 0, 2, 1] {
+            fields[usize::from(bytes[at + 29] & 3)] += 1;
+        }
+        at += word(at + 4);
+    }
+    let [plain, ect1, ect0, ce] = fields;
+    assert_eq!((ect1, ce), (0, result.links[0].marked));
+    // SYN, ACKs and FIN are not ECT (RFC 3168 §6.1.1 and §6.1.4); data is.
+    assert!(ce > 0 && ect0 + ce >= 4_000_000 / 1460 && (1..10).contains(&plain), "{fields:?}");
+}

@@ -217,3 +217,25 @@ fn a_source_of_datagrams_stops_when_it_says() {
     let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
     assert_eq!(summary.flows[0].segments, 20);
 }
+
+/// A node forwards the packets of others: of its own it sends the datagrams at once. 10 ms on the way and 1000 B at 1 Mbit/s take 18 ms per
+/// link; R adds 5 ms.
+#[test]
+fn forwarding_takes_time_between_links_only() {
+    let link = |one: &str, other: &str| {
+        format!(
+            "[[links]]\nname = \"{one}{other}\"\nbetween = [\"{one}\", \"{other}\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n"
+        )
+    };
+    let text = format!(
+        "name = \"t\"\ntime_limit = \"9 s\"\n{}{}[nodes.A]\nforwarding = \"50 ms\"\n[nodes.R]\nforwarding = \"5 ms\"\n[nodes.B]\nforwarding = \"50 ms\"\n\
+         [[flows]]\nname = \"f\"\nfrom = \"A\"\nto = \"B\"\ntype = \"udp\"\nrate = \"80 kbit/s\"\npacket = \"1000 B\"\n",
+        link("A", "R"),
+        link("R", "B")
+    );
+    let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
+    let delay = summary.flows[0].delay.as_ref().expect("datagrams came");
+    // A histogram has three digits.
+    assert!((delay.median_s - 0.041).abs() < 1e-4 && (delay.p99_s - 0.041).abs() < 1e-4, "{delay:?}");
+}

@@ -211,6 +211,10 @@ mod tests {
         refused(SPOOF, "[[layers]]\nname = \"arq\"\nover = \"sat\"\n", "`bulk` gives up after some transmissions");
         let short = LAYER.replace("\"unlimited\" }", "\"unlimited\", queue = \"49 packets\" }");
         refused(SPOOF, &short, "`all` has a queue shorter than the gateway's buffer");
+        // 50 packets of 1500 B are 75 kB.
+        let bytes = |size: &str| LAYER.replace("\"unlimited\" }", &format!("\"unlimited\", queue = \"{size}\" }}"));
+        refused(SPOOF, &bytes("74999 B"), "`all` has a queue shorter than the gateway's buffer");
+        parse(SPOOF, &bytes("75 kB")).unwrap_or_else(|error| panic!("{error}"));
         let codel = LAYER.replace("\"unlimited\" }", "\"unlimited\", codel = \"auto\" }");
         refused(SPOOF, &codel, "`all` has CoDel");
         let once = LAYER.replace("\"unlimited\" }", "\"off\" }");

@@ -106,6 +106,8 @@ fn captures_have_the_marks() {
     while at < bytes.len() {
         if word(at) == 6 && bytes[at + 28 + 16..at + 28 + 20] == [10, 0, 2, 1] {
             fields[usize::from(bytes[at + 29] & 3)] += 1;
+            // The headers are captured, with at most 40 B of TCP's options, and none of the data.
+            assert!((40..=80).contains(&word(at + 20)) && word(at + 24) >= word(at + 20));
         }
         at += word(at + 4);
     }

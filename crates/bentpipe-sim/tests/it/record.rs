@@ -239,3 +239,27 @@ fn forwarding_takes_time_between_links_only() {
     // A histogram has three digits.
     assert!((delay.median_s - 0.041).abs() < 1e-4 && (delay.p99_s - 0.041).abs() < 1e-4, "{delay:?}");
 }
+
+/// Where a connection is split, each host still sees the other's address: node n (from 1) is 10.0.n.1.
+#[test]
+fn captures_of_a_split_have_the_addresses_of_the_hosts() {
+    use bentpipe_sim::record::{Pcap, Snap};
+    let scenario = scenario("", "bytes = \"96 kB\"\nsplit = [{ at = \"R\" }]");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.pcapng");
+    let taps = Tap::find(&scenario, "all").expect("taps");
+    let mut pcap = Pcap::create(&path, &scenario, &taps, Snap::Headers, "").expect("writable");
+    run(&scenario, 1, &mut pcap).expect("reachable");
+    pcap.finish().expect("written");
+    let bytes = std::fs::read(&path).expect("readable");
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize;
+    let (mut at, mut ends) = (0, std::collections::BTreeSet::new());
+    while at < bytes.len() {
+        if word(at) == 6 {
+            // The third bytes of source and destination, in the IPv4 header behind 28 bytes.
+            ends.insert((bytes[at + 28 + 14], bytes[at + 28 + 18]));
+        }
+        at += word(at + 4);
+    }
+    assert_eq!(ends.into_iter().collect::<Vec<_>>(), [(1, 3), (3, 1)]);
+}

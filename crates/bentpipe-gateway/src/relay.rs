@@ -10,8 +10,9 @@
 //! Each direction ends separately, and a reset is passed on. If a server refuses, the client's connection is reset at
 //! once, as with `split`.
 //!
-//! Reading order: `pipe`; `pair` (two sockets and the data between them); [`Relaying`] (all pairs). Not implemented: a
-//! common rate limit for all connections. Each connection's congestion control finds its own share of the link.
+//! Reading order: `pipe`; `pair` (two sockets and the data between them); `timeouts` (how long a client may be silent);
+//! [`Relaying`] (all pairs). Not implemented: a common rate limit for all connections. Each connection's congestion
+//! control finds its own share of the link.
 
 mod config;
 mod pair;

@@ -88,7 +88,7 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
         "a lost ping and a lost answer look the same".to_owned(),
     ];
     if copies > 0 {
-        notes.push(format!("{copies} answers came twice"));
+        notes.push(format!("{copies} answer{} came twice", if copies == 1 { "" } else { "s" }));
     }
     let unknown = || Estimate::unknown("pings do not fill the link");
     Ok(Pings {

@@ -78,7 +78,7 @@ fn lost_pings_do_not_stretch_the_interval() {
     let pings = fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect("a log");
     assert!((pings.spacing - 0.1).abs() < 1e-9, "{}", pings.spacing);
     assert_eq!((pings.losses.segments, pings.losses.lost), (5, 2));
-    assert!(pings.notes.contains(&"1 answers came twice".to_owned()), "{:?}", pings.notes);
+    assert!(pings.notes.contains(&"1 answer came twice".to_owned()), "{:?}", pings.notes);
 }
 
 /// The phase is that of the clock's minute, wherever the log begins: here 7 s after a whole minute, with steps at 12, 27, 42 and 57 s.

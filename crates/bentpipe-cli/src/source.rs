@@ -50,7 +50,7 @@ pub(crate) fn load_with_variant(
 ///
 /// # Errors
 /// Wrong usage if a control, or an end of slow start, would have no effect.
-pub fn checked(scenario: Scenario) -> Result<Scenario, Failure> {
+fn checked(scenario: Scenario) -> Result<Scenario, Failure> {
     match scenario.check_samples() {
         Ok(()) => Ok(scenario),
         Err(lacking) => Err(Failure::usage(lacking, None)),

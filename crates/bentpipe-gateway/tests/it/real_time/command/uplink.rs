@@ -205,8 +205,15 @@ fn the_kernels_sender_by_the_command() {
     hub.ends_and_dies(gateway, page, &format!("{:#x}", hub_marks().mark()));
 }
 
-/// From now on nothing passes between the box and the client.
-fn begin_outage(hub: &Hub) {
+/// Starts the gateway and a download. While `wait` waits, nothing passes between the box and the client. Then the download ends whole.
+fn outlives_an_outage(hub: &Hub, wait: impl FnOnce()) {
+    let page = a_page();
+    let server =
+        hub.hosts.serve(80, move |mut stream| drop(stream.write_all(page).and_then(|()| stream.write_all(page))));
+    let _gateway = hub.run(1024);
+    let mut stream = hub.hosts.connect(server).expect("it connects");
+    let mut got = vec![0; 100_000];
+    stream.read_exact(&mut got).expect("it begins");
     for command in [
         "nft add table ip hole",
         "nft add chain ip hole in { type filter hook prerouting priority -400 ; policy drop ; }",
@@ -214,10 +221,10 @@ fn begin_outage(hub: &Hub) {
     ] {
         inside(&hub.hosts.client, command);
     }
-}
-
-fn end_outage(hub: &Hub) {
+    wait();
     inside(&hub.hosts.client, "nft delete table ip hole");
+    stream.read_to_end(&mut got).expect("no reset");
+    assert_eq!(got.len(), 2 * page.len());
 }
 
 /// Nothing passes between the box and the client for much longer than 15 timeouts, as many as a connection may have by default. They are
@@ -225,37 +232,16 @@ fn end_outage(hub: &Hub) {
 #[test]
 fn an_outage_of_many_short_timeouts_is_endured() {
     let hub = Hub::new("[uplink.tcp]\nrto = { initial = \"100 ms\", min = \"50 ms\", max = \"100 ms\" }\n");
-    let page = a_page();
-    let server =
-        hub.hosts.serve(80, move |mut stream| drop(stream.write_all(page).and_then(|()| stream.write_all(page))));
-    let _gateway = hub.run(1024);
-    let mut stream = hub.hosts.connect(server).expect("it connects");
-    let mut got = vec![0; 100_000];
-    stream.read_exact(&mut got).expect("it begins");
-    begin_outage(&hub);
-    std::thread::sleep(std::time::Duration::from_secs(5));
-    end_outage(&hub);
-    stream.read_to_end(&mut got).expect("no reset");
-    assert_eq!(got.len(), 2 * page.len());
+    outlives_an_outage(&hub, || std::thread::sleep(std::time::Duration::from_secs(5)));
 }
 
 /// In an outage, the timeouts of the kernel's sender double up to 5 s, from Linux 6.15 on. The download survives it.
 #[test]
 fn timeouts_of_the_kernels_sender_are_limited() {
     let hub = Hub::new("sender = \"kernel\"\ncongestion = \"cubic\"\n");
-    let page = a_page();
-    let server =
-        hub.hosts.serve(80, move |mut stream| drop(stream.write_all(page).and_then(|()| stream.write_all(page))));
-    let _gateway = hub.run(1024);
-    let mut stream = hub.hosts.connect(server).expect("it connects");
-    let mut got = vec![0; 100_000];
-    stream.read_exact(&mut got).expect("it begins");
-    begin_outage(&hub);
     // Without a limit it would be 0.2 s times a power of two.
-    until("the longest timeout", || inside(&hub.hub, "ss -tinH state established sport = :80").contains(" rto:5000 "));
-    end_outage(&hub);
-    stream.read_to_end(&mut got).expect("no reset");
-    assert_eq!(got.len(), 2 * page.len());
+    let is_longest = || inside(&hub.hub, "ss -tinH state established sport = :80").contains(" rto:5000 ");
+    outlives_an_outage(&hub, || until("the longest timeout", is_longest));
 }
 
 #[test]

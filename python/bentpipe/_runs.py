@@ -63,6 +63,9 @@ class FlowResult:
     legs: tuple[Mapping[str, Any], ...] = ()
     #: One-way delays of datagrams (``mean_s``, ``median_s``, ``p99_s``, ``longest_s``), or None.
     delay: Mapping[str, Any] | None = None
+    #: Times of the responses to its requests (``requests``, ``answered``, ``mean_s``, ``median_s``, ``p95_s``, ``p99_s``,
+    #: ``longest_s``), or None. A request without a response ranks last, and a time that depends on one is None.
+    response: Mapping[str, Any] | None = None
 
 
 _FIELDS = frozenset(field.name for field in dataclasses.fields(FlowResult))

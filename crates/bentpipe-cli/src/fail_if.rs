@@ -43,6 +43,9 @@ pub(crate) const RUN: &[Figure] = &[
     figure("bytes", Kind::Size),
     figure("retransmissions", Kind::Number),
     figure("timeouts", Kind::Number),
+    figure("response_median", Kind::Time),
+    figure("response_p95", Kind::Time),
+    figure("response_p99", Kind::Time),
 ];
 
 /// Of a variant: medians, and the ratio to the first variant.

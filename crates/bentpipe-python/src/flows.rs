@@ -30,6 +30,9 @@ columns! {
         max_flight_bytes: Int64Builder, "The most outstanding data, bytes.";
         start_s: Float64Builder, "When it started, seconds.";
         aborted: StringBuilder, "Why it was aborted; null if it was not.";
+        response_median_s: Float64Builder, "Median time of the responses to its requests, seconds; null if it has made none, or if it falls on one without a response.";
+        response_p95_s: Float64Builder, "Their 95th percentile, seconds.";
+        response_p99_s: Float64Builder, "Their 99th percentile, seconds.";
     }
 }
 
@@ -63,6 +66,9 @@ impl Flows {
         self.max_flight_bytes.append_value(whole(flow.max_flight_bytes));
         self.start_s.append_value(flow.start_s);
         self.aborted.append_option(flow.aborted);
+        self.response_median_s.append_option(flow.response.and_then(|response| response.median_s));
+        self.response_p95_s.append_option(flow.response.and_then(|response| response.p95_s));
+        self.response_p99_s.append_option(flow.response.and_then(|response| response.p99_s));
     }
 }
 

@@ -21,6 +21,7 @@ use crate::ends;
 use crate::layer::LayerEnd;
 use crate::pacer::Pacer;
 use crate::packet::{self, Parcel, Store};
+use crate::responses::Responses;
 use crate::socket::Socket;
 use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
@@ -93,10 +94,19 @@ pub(crate) struct TcpEnd {
     start: Time,
     /// The model from which it was made, if its connection may be kept in reduced form in TIME-WAIT.
     model: Option<u32>,
-    /// When the next write is due, for an application that writes at a rate; boxed, because few do.
-    pacer: Option<Box<Pacer>>,
+    /// What only some applications need.
+    extra: Option<Box<Extra>>,
     /// State shared by connections of this host to the same peer (RFC 9040), if any.
     shared: Option<Rc<RefCell<TcbCache>>>,
+}
+
+/// State of applications that few ends have.
+#[derive(Clone, Debug)]
+enum Extra {
+    /// It writes at a rate: when the next write is due.
+    Paced(Pacer),
+    /// It asks: the times of the responses.
+    Asks(Responses),
 }
 
 /// What a TCP end does next.
@@ -154,7 +164,7 @@ impl TcpEnd {
             unwritten: 0,
             next_action: if client { start } else { Time::ZERO },
             requests_left: requests,
-            pacer: None,
+            extra: None,
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
             bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
             ns2_lengths: config.shortcuts.ns2_lengths,
@@ -175,7 +185,7 @@ impl TcpEnd {
         if let Workload::Paced { rate, pattern, .. } = *self.workload
             && self.client
         {
-            self.pacer = Some(Box::new(Pacer::new(rate, pattern, self.start, seed, name)));
+            self.extra = Some(Box::new(Extra::Paced(Pacer::new(rate, pattern, self.start, seed, name))));
         }
         self
     }
@@ -196,6 +206,22 @@ impl TcpEnd {
     pub(crate) fn is_done(&self) -> bool {
         self.aborted.is_some()
             || (self.acked_at.is_some() || self.to_send == 0) && (self.received_at.is_some() || self.expected == 0)
+    }
+
+    /// The times of the responses to its requests, if it has made any.
+    pub(crate) fn responses(&self) -> Option<&Responses> {
+        match self.extra.as_deref() {
+            Some(Extra::Asks(responses)) => Some(responses),
+            _ => None,
+        }
+    }
+
+    /// The same, taken from an end that has ended.
+    pub(crate) fn take_responses(&mut self) -> Option<Responses> {
+        match *self.extra.take()? {
+            Extra::Asks(responses) => Some(responses),
+            Extra::Paced(_) => None,
+        }
     }
 
     /// True if the run must wait for it, because it is finite and not done.
@@ -240,8 +266,11 @@ impl TcpEnd {
             if self.client {
                 let answered = total / response.get().max(1);
                 let asked = (count - self.requests_left) as u64;
-                if answered == asked && self.requests_left > 0 && self.next_action == Time::NEVER {
-                    self.next_action = cx.now + think;
+                if answered == asked && self.next_action == Time::NEVER {
+                    self.on_answer(cx.now);
+                    if self.requests_left > 0 {
+                        self.next_action = cx.now + think;
+                    }
                 }
                 if self.received_at == Some(cx.now) && self.closes {
                     self.connection.handle(cx, Input::Close);

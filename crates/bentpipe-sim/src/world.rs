@@ -1,5 +1,7 @@
 //! The state of a run: links and ends of flows, their paths, and the next event.
 
+use std::collections::BTreeMap;
+
 use bentpipe_engine::link::{Altered, Wire};
 use bentpipe_engine::network::{Age, Books, Due, EndId, Hop, Network};
 use bentpipe_engine::slacp::classify::Headers;
@@ -14,6 +16,7 @@ use crate::gateway::Gateway;
 use crate::layer::Frames;
 use crate::observe::{Observer, Watching};
 use crate::packet::{Parcel, Store};
+use crate::responses::Responses;
 
 mod agenda;
 mod boxes;
@@ -89,6 +92,8 @@ pub(crate) struct World {
     models: Vec<Model>,
     /// What remains of ends whose connection is closed or in TIME-WAIT.
     ended: Vec<Ended>,
+    /// The responses that such ends have had.
+    responses: BTreeMap<EndId, Responses>,
     former: Former,
     /// The ends from this one up to those of layers are the destinations of spoofed flows.
     first_sink: EndId,

@@ -61,6 +61,12 @@ pub struct FlowRow {
     pub delay_p99_s: Option<f64>,
     /// Why it was aborted.
     pub aborted: Option<Arc<str>>,
+    /// Median time of the responses to its requests, seconds.
+    pub response_median_s: Option<f64>,
+    /// Their 95th percentile, seconds.
+    pub response_p95_s: Option<f64>,
+    /// Their 99th percentile, seconds.
+    pub response_p99_s: Option<f64>,
 }
 
 impl Row {
@@ -85,7 +91,9 @@ impl Row {
         out.0.extend(self.key.scenario.to_le_bytes());
         out.number(self.key.seed);
         out.real(self.end_s);
-        out.0.push(u8::from(self.timed_out));
+        // The second bit is new, so that rows of earlier versions can be read.
+        let has_responses = self.flows.iter().any(|flow| flow.responses() != [None; 3]);
+        out.0.push(u8::from(self.timed_out) | u8::from(has_responses) << 1);
         out.number(self.events);
         out.maybe(self.value);
         out.maybe(self.x_limit);
@@ -106,6 +114,9 @@ impl Row {
             out.maybe(flow.delay_median_s);
             out.maybe(flow.delay_p99_s);
             out.maybe_text(flow.aborted.as_deref());
+        }
+        if has_responses {
+            self.flows.iter().flat_map(FlowRow::responses).for_each(|time| out.maybe(time));
         }
         out.0
     }
@@ -144,7 +155,17 @@ impl From<FlowSummary> for FlowRow {
             delay_median_s: flow.delay.map(|delay| delay.median_s),
             delay_p99_s: flow.delay.map(|delay| delay.p99_s),
             aborted: flow.aborted.map(Into::into),
+            response_median_s: flow.response.and_then(|response| response.median_s),
+            response_p95_s: flow.response.and_then(|response| response.p95_s),
+            response_p99_s: flow.response.and_then(|response| response.p99_s),
         }
+    }
+}
+
+impl FlowRow {
+    /// The times of responses.
+    fn responses(&self) -> [Option<f64>; 3] {
+        [self.response_median_s, self.response_p95_s, self.response_p99_s]
     }
 }
 
@@ -220,11 +241,21 @@ impl<'a> In<'a> {
     fn row(&mut self) -> Option<Row> {
         let scenario = u128::from_le_bytes(self.take(16)?.try_into().ok()?);
         let key = Key { scenario, seed: self.number()? };
-        let (end_s, timed_out, events) = (self.real()?, self.flag()?, self.number()?);
+        let (end_s, flags, events) = (self.real()?, self.take(1)?[0], self.number()?);
+        if flags > 3 {
+            return None;
+        }
         let (value, x_limit) = (self.maybe()?, self.maybe()?);
         let count = self.number()?;
-        let flows = (0..count).map(|_| self.flow()).collect::<Option<_>>()?;
-        Some(Row { key, end_s, timed_out, events, value, x_limit, flows })
+        let mut flows = (0..count).map(|_| self.flow()).collect::<Option<Vec<_>>>()?;
+        if flags & 2 != 0 {
+            for flow in &mut flows {
+                flow.response_median_s = self.maybe()?;
+                flow.response_p95_s = self.maybe()?;
+                flow.response_p99_s = self.maybe()?;
+            }
+        }
+        Some(Row { key, end_s, timed_out: flags & 1 != 0, events, value, x_limit, flows })
     }
 
     fn flow(&mut self) -> Option<FlowRow> {
@@ -244,6 +275,9 @@ impl<'a> In<'a> {
             delay_median_s: self.maybe()?,
             delay_p99_s: self.maybe()?,
             aborted: self.maybe_text()?,
+            response_median_s: None,
+            response_p95_s: None,
+            response_p99_s: None,
         })
     }
 }
@@ -270,6 +304,9 @@ pub(crate) mod tests {
             delay_median_s: (!done).then_some(0.28),
             delay_p99_s: None,
             aborted: (!done).then(|| "retries exhausted".into()),
+            response_median_s: (done && n % 2 == 1).then_some(1.25),
+            response_p95_s: (done && n % 2 == 1).then_some(2.5),
+            response_p99_s: None,
         };
         Row {
             key: Key { scenario: 0x0123_4567_89ab_cdef_0011_2233_4455_6677 + u128::from(n % 3), seed: u64::MAX - n },

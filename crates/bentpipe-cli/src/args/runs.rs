@@ -40,7 +40,8 @@ pub(crate) struct Run {
     /// TCP variant of all flows; settings given explicitly stay
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::variants), help_heading = "Scenario")]
     pub(crate) variant: Option<String>,
-    /// Exit with 1 if this holds for a flow: time, goodput, x_limit, bytes, retransmissions, timeouts; repeatable
+    /// Exit with 1 if this holds for a flow: time, goodput, x_limit, bytes, retransmissions, timeouts; or for flows with
+    /// requests: response_median, response_p95, response_p99; repeatable
     #[arg(long, value_name = "[FLOW.]FIGURE>VALUE", value_parser = run_bound, help_heading = "Output")]
     pub(crate) fail_if: Vec<Bound>,
     /// Print JSON instead of a table

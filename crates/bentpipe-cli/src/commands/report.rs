@@ -13,7 +13,7 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::plots::figure;
-use super::run::{LINK_UNITS, drive, faults, flows, links, x_limit};
+use super::run::{LINK_UNITS, drive, faults, flows, links, more, x_limit};
 use super::{explain, recommend as systems};
 use crate::args::Report;
 use crate::failure::{End, Failure};
@@ -64,6 +64,7 @@ pub(crate) fn report(args: &Report) -> Result<End, Failure> {
     for fault in &faults {
         page.note(&fault.replace("\n  help: ", ". Help: "));
     }
+    more(&summary).iter().for_each(|grid| table(&mut page, grid));
     table(&mut page, &links(&summary));
     page.note(LINK_UNITS);
     let mut recommendation = None;

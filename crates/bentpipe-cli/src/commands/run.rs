@@ -11,7 +11,8 @@ use bentpipe_engine::probe::{Event, Probe, Who};
 use bentpipe_engine::units::Time;
 use bentpipe_io::note;
 use bentpipe_sim::record::{
-    ChannelSummary, Columns, Drops, FlowSummary, LinkSummary, Outlook, Pcap, Sequence, Snap, Summary, Tap,
+    ChannelSummary, Columns, Drops, EntrySummary, FlowSummary, LinkSummary, Outlook, Pcap, ResponseSummary, Sequence,
+    Snap, Summary, Tap, asking,
 };
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
 use bentpipe_study::output::is_stream;
@@ -172,7 +173,7 @@ struct Json<'a> {
 pub(crate) fn run(args: &Run) -> Result<End, Failure> {
     let mut inputs = Inputs::default();
     let scenario = source::load_with_variant(&args.world, args.variant.as_deref(), &mut inputs)?;
-    fail_if::check_names(&args.fail_if, scenario.flows.iter().map(|flow| flow.name.as_str()))?;
+    fail_if::check(&args.fail_if, &readings(&scenario, None))?;
     let remake = Remake::new(scenario.seed);
     let print = output::beside(&inputs, &[args.trace.as_deref(), args.pcap.as_deref(), args.plot.as_deref()])?;
     let mut recorders = Recorders::new(args, &scenario, &remake)?;
@@ -197,25 +198,37 @@ pub(crate) fn run(args: &Run) -> Result<End, Failure> {
         print(&text(&scenario, &summary, &remake, &resolve))?;
     }
     written?;
-    let kept = fail_if::kept(&args.fail_if, &readings(&summary))?;
+    let kept = fail_if::kept(&args.fail_if, &readings(&scenario, Some(&summary)))?;
     let end = end(&scenario, &summary, interrupted);
     Ok(if kept || end != End::Done { end } else { End::Failed })
 }
 
-/// What `--fail-if` can be about.
-fn readings(summary: &Summary) -> Vec<Reading<'_>> {
-    let of = |flow: &FlowSummary| {
+/// What `--fail-if` can be about; without values before the run.
+fn readings<'a>(scenario: &'a Scenario, summary: Option<&Summary>) -> Vec<Reading<'a>> {
+    let flows = scenario.flows.iter().enumerate().flat_map(|(n, spec)| {
+        let flow = summary.map(|summary| &summary.flows[n]);
+        let count = |of: fn(&FlowSummary) -> u64| flow.map(|flow| of(flow) as f64);
         [
-            ("time", flow.time_s),
-            ("goodput", flow.goodput_bit_s),
-            ("x_limit", flow.x_limit),
-            ("bytes", Some(flow.bytes as f64)),
-            ("retransmissions", Some(flow.retransmissions as f64)),
-            ("timeouts", Some(flow.timeouts as f64)),
+            ("time", flow.and_then(|flow| flow.time_s)),
+            ("goodput", flow.and_then(|flow| flow.goodput_bit_s)),
+            ("x_limit", flow.and_then(|flow| flow.x_limit)),
+            ("bytes", count(|flow| flow.bytes)),
+            ("retransmissions", count(|flow| flow.retransmissions)),
+            ("timeouts", count(|flow| flow.timeouts)),
         ]
-    };
-    let flows = summary.flows.iter();
-    flows.flat_map(|flow| of(flow).map(|(figure, value)| Reading { scope: &flow.name, figure, value })).collect()
+        .map(|(figure, value)| Reading { scope: &spec.name, figure, value })
+    });
+    let responses = asking(scenario).into_iter().flat_map(|(name, _)| {
+        let entry = summary.and_then(|summary| summary.responses.iter().find(|entry| entry.name == name));
+        let time = |of: fn(&ResponseSummary) -> Option<f64>| entry.and_then(|entry| of(&entry.response));
+        [
+            ("response_median", time(|response| response.median_s)),
+            ("response_p95", time(|response| response.p95_s)),
+            ("response_p99", time(|response| response.p99_s)),
+        ]
+        .map(|(figure, value)| Reading { scope: name, figure, value })
+    });
+    flows.chain(responses).collect()
 }
 
 /// Reports on standard error why a run is incomplete.
@@ -333,13 +346,13 @@ pub(super) fn links(summary: &Summary) -> Grid {
 
 fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) -> String {
     let (flows, links) = (flows(summary).text(), links(summary).text());
-    let delays = delays(&summary.flows);
+    let more: String = more(summary).into_iter().map(|grid| format!("\n\n{}", grid.text())).collect();
     let channels = match summary.channels.is_empty() {
         true => String::new(),
         false => format!("\n\n{}", channels(&summary.channels)),
     };
     format!(
-        "{}\n{flows}{delays}\n\n{links}{channels}\n\n{}\n{}\n{}\nscenario in full: {resolve}\n",
+        "{}\n{flows}{more}\n\n{links}{channels}\n\n{}\n{}\n{}\nscenario in full: {resolve}\n",
         output::prose(&format!("{}\n", scenario.headline())),
         output::prose(x_limit(summary)),
         output::prose(LINK_UNITS),
@@ -347,23 +360,33 @@ fn text(scenario: &Scenario, summary: &Summary, remake: &Remake, resolve: &str) 
     )
 }
 
+/// What datagrams and requests waited for, if there are any.
+pub(super) fn more(summary: &Summary) -> Vec<Grid> {
+    [delays(&summary.flows), responses(&summary.responses)].into_iter().filter(|grid| !grid.rows.is_empty()).collect()
+}
+
 /// One-way delays of UDP flows.
-fn delays(flows: &[FlowSummary]) -> String {
+fn delays(flows: &[FlowSummary]) -> Grid {
     let ms = |seconds: f64| format!("{:.1}", seconds * 1000.0);
-    let rows: Vec<_> = flows
-        .iter()
-        .filter_map(|flow| {
-            let delay = flow.delay?;
-            let arrived = format!("{} of {}", delay.packets, flow.segments);
-            let times = [delay.mean_s, delay.median_s, delay.p99_s, delay.longest_s].map(ms);
-            Some([flow.name.clone(), arrived].into_iter().chain(times).collect::<Vec<_>>())
-        })
-        .collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let header = ["datagrams", "arrived", "delay: mean (ms)", "median", "99 %", "longest"];
-    format!("\n\n{}", output::table(&header, 1, rows))
+    let rows = flows.iter().filter_map(|flow| {
+        let delay = flow.delay?;
+        let arrived = format!("{} of {}", delay.packets, flow.segments);
+        let times = [delay.mean_s, delay.median_s, delay.p99_s, delay.longest_s].map(ms);
+        Some([flow.name.clone(), arrived].into_iter().chain(times).collect())
+    });
+    let header = vec!["datagrams", "arrived", "delay: mean (ms)", "median", "99 %", "longest"];
+    Grid { header, numbers: 1, rows: rows.collect() }
+}
+
+/// Times of responses, by entry.
+fn responses(entries: &[EntrySummary]) -> Grid {
+    let rows = entries.iter().map(|entry| {
+        let ResponseSummary { requests, answered, mean_s, median_s, p95_s, p99_s, longest_s } = entry.response;
+        let times = [mean_s, median_s, p95_s, p99_s, longest_s].map(|time| output::number(time, 3));
+        [entry.name.clone(), format!("{answered} of {requests}")].into_iter().chain(times).collect()
+    });
+    let header = vec!["responses", "arrived", "time: mean (s)", "median", "95 %", "99 %", "longest"];
+    Grid { header, numbers: 1, rows: rows.collect() }
 }
 
 /// The channels of link layers: waits before the line, holds after it.

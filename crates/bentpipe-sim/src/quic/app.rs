@@ -7,6 +7,7 @@ use quinn_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarI
 
 use super::repair::Coded;
 use crate::pacer::Pacer;
+use crate::responses::Responses;
 use crate::workload::Share;
 
 /// The content of all data: zeros.
@@ -34,6 +35,8 @@ pub(super) struct App {
     to_send: u64,
     expected: u64,
     requests_left: u32,
+    /// The times of the responses to its requests.
+    pub(super) responses: Responses,
     outgoing: Vec<Outgoing>,
     unordered: bool,
     /// The erasure code over the data, if any.
@@ -61,6 +64,7 @@ impl App {
             to_send,
             expected,
             requests_left: requests,
+            responses: Responses::default(),
             outgoing: Vec::new(),
             unordered: quic.unordered || quic.repair.is_some(),
             coded: quic.repair.map(|repair| Coded::new(to_send.max(expected), repair.get())),
@@ -109,7 +113,8 @@ impl App {
                     self.next_action = self.start + duration;
                 }
             }
-            Workload::RequestResponse { .. } => self.ask(connection),
+            // It waits for the connection since its start.
+            Workload::RequestResponse { .. } => self.ask(self.start, connection),
             Workload::Paced { .. } => {
                 self.open(Dir::Uni, 0, false, connection);
                 self.write_paced(now);
@@ -126,12 +131,13 @@ impl App {
         }
     }
 
-    fn ask(&mut self, connection: &mut Connection) {
+    fn ask(&mut self, now: Time, connection: &mut Connection) {
         self.next_action = Time::NEVER;
         if let Workload::RequestResponse { request, .. } = self.workload
             && self.requests_left > 0
         {
             self.requests_left -= 1;
+            self.responses.ask(now);
             self.open(Dir::Bi, request.get(), true, connection);
         }
     }
@@ -163,7 +169,7 @@ impl App {
             return false;
         }
         match self.workload {
-            Workload::RequestResponse { .. } => self.ask(connection),
+            Workload::RequestResponse { .. } => self.ask(now, connection),
             Workload::Paced { .. } => self.write_paced(now),
             // The time of a greedy source is over: data in flight is not waited for.
             Workload::Greedy { .. } | Workload::Bulk(_) => {
@@ -264,8 +270,11 @@ impl App {
                 self.outgoing.push(Outgoing { id, left: response.get(), is_last: true, finished: false });
                 self.given += response.get();
                 self.write(connection);
-            } else if self.requests_left > 0 {
-                self.next_action = now + think;
+            } else {
+                self.responses.arrived(now);
+                if self.requests_left > 0 {
+                    self.next_action = now + think;
+                }
             }
         }
     }

@@ -52,6 +52,7 @@ use crate::ended::Outcome;
 use crate::ends;
 use crate::pacer::Pacer;
 use crate::packet::{Parcel, Store};
+use crate::responses::Responses;
 
 /// Minimum wait: quinn's pacer may ask to be called again at the same instant.
 const MIN_WAIT: Duration = Duration::from_micros(1);
@@ -167,6 +168,12 @@ impl QuicEnd {
             received: self.app.read,
             stats: self.stats(),
         }
+    }
+
+    /// The times of the responses to its requests, if it has made any.
+    pub(crate) fn responses(&self) -> Option<&Responses> {
+        let responses = &self.app.responses;
+        (responses.is_waiting() || !responses.times().is_empty()).then_some(responses)
     }
 
     /// quinn's counters under the names of TCP's. quinn does not count timeouts.

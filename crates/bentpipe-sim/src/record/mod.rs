@@ -13,6 +13,7 @@ mod outlook;
 #[cfg(feature = "files")]
 mod pcap;
 mod plots;
+mod responses;
 mod sequence;
 mod summary;
 mod tap;
@@ -26,6 +27,7 @@ pub use outlook::{FlowOutlook, Outlook, QueueOutlook};
 #[cfg(feature = "files")]
 pub use pcap::{Pcap, Snap};
 pub use plots::{Guides, Measured, Plot, overlay};
+pub use responses::{EntrySummary, ResponseSummary, asking};
 pub use sequence::{FlowTrace, Point, QueuePoint, Sequence, WindowPoint};
 pub use summary::{DelaySummary, Drops, FlowSummary, LegSummary, LinkSummary, Summary};
 pub use tap::{Tap, UnknownTap};

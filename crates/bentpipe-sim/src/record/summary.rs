@@ -11,6 +11,7 @@ use bentpipe_study::topology;
 use serde::Serialize;
 
 use super::channels::{ChannelSummary, channels};
+use super::responses::{EntrySummary, ResponseSummary, entries};
 use crate::delays::Delays;
 use crate::run::RunResult;
 use crate::world::FlowResult;
@@ -28,6 +29,9 @@ pub struct Summary {
     pub flows: Vec<FlowSummary>,
     /// The links, in the scenario's order.
     pub links: Vec<LinkSummary>,
+    /// The responses by [entry](super::asking); omitted if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<EntrySummary>,
     /// The channels of link layers with packets, in the scenario's order.
     pub channels: Vec<ChannelSummary>,
     /// Packets in flight at the end.
@@ -89,6 +93,9 @@ pub struct FlowSummary {
     /// One-way delays of its datagrams; `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelaySummary>,
+    /// The responses to its requests; `None` if it has made none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<ResponseSummary>,
     /// Why it was aborted, if so.
     pub aborted: Option<&'static str>,
 }
@@ -200,6 +207,7 @@ impl Summary {
             end_s: result.end.as_secs_f64(),
             timed_out: result.timed_out,
             flows: flows.map(|(spec, flow)| FlowSummary::new(scenario, spec, flow, result.end)).collect(),
+            responses: entries(scenario, &result.flows),
             links: links.map(|(spec, counters)| LinkSummary::new(spec, counters, result)).collect(),
             channels: channels(scenario, &result.layers),
             in_flight_packets: result.in_flight,
@@ -261,6 +269,7 @@ impl FlowSummary {
                 FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => Vec::new(),
             },
             delay: flow.delays.as_deref().and_then(DelaySummary::new),
+            response: flow.responses.as_deref().and_then(|responses| ResponseSummary::new(&[responses])),
             aborted: flow.aborted.map(|abort| match abort {
                 Abort::Refused => "refused",
                 Abort::Reset => "reset",

@@ -152,6 +152,7 @@ impl World {
             ends: Vec::with_capacity(counts.all()),
             models: Vec::new(),
             ended: Vec::new(),
+            responses: BTreeMap::new(),
             former: Former::default(),
             first_sink,
             first_layer_end: EndId::from(counts.of_flows()),

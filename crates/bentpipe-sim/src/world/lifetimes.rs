@@ -123,6 +123,10 @@ impl World {
                 let at = self.ended.len() as u32;
                 let time_wait = ended.until();
                 self.ended.push(ended);
+                // One that was restored in TIME-WAIT has none left.
+                if let Some(responses) = end.take_responses() {
+                    self.responses.insert(n, responses);
+                }
                 if let Endpoint::Tcp(memory) = core::mem::replace(kind, Endpoint::Ended { at }) {
                     self.former.spare.push(memory);
                 }

@@ -14,6 +14,7 @@ use crate::ended::Outcome;
 use crate::endpoint::Endpoint;
 use crate::ends;
 use crate::gateway::Gateway;
+use crate::responses::Responses;
 use crate::socket::Socket;
 
 /// The results of one flow.
@@ -41,6 +42,8 @@ pub struct FlowResult {
     pub refused: u64,
     /// One-way delays of its datagrams; `None` if it has none.
     pub delays: Option<Box<Delays>>,
+    /// The times of the responses to its requests; `None` if it has made none.
+    pub responses: Option<Box<Responses>>,
 }
 
 impl World {
@@ -98,6 +101,17 @@ impl World {
         }
     }
 
+    /// The times of the responses to the requests of an end, if it has made any.
+    fn responses(&self, end: EndId) -> Option<&Responses> {
+        match &self.ends[end.index()].kind {
+            Endpoint::Tcp(tcp) => tcp.responses(),
+            #[cfg(feature = "quic")]
+            Endpoint::Quic(quic) => quic.responses(),
+            Endpoint::Ended { .. } => self.responses.get(&end),
+            _ => None,
+        }
+    }
+
     pub(crate) fn flow_result(&self, flow: FlowId) -> FlowResult {
         let FlowState { start, goal, ends_with_response } = self.flows[flow.index()];
         let source = ends::opener(ConnectionId(flow.0));
@@ -118,6 +132,7 @@ impl World {
                     aborted: from.aborted.or(to.aborted).or_else(of_legs),
                     refused: 0,
                     delays: None,
+                    responses: self.responses(source).cloned().map(Box::new),
                 }
             }
             (Some(from), None, _, Endpoint::Spoofer(spoofer)) => {
@@ -134,6 +149,7 @@ impl World {
                     aborted: from.aborted,
                     refused: spoofer.drops(),
                     delays: None,
+                    responses: None,
                 }
             }
             (None, None, Endpoint::UdpSource(from), Endpoint::UdpSink(sink)) => FlowResult {
@@ -148,6 +164,7 @@ impl World {
                 aborted: None,
                 refused: 0,
                 delays: Some(Box::new(sink.delays.clone())),
+                responses: None,
             },
             _ => unreachable!("both ends of a flow have its transport"),
         }

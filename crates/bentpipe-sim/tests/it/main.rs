@@ -23,6 +23,7 @@ mod properties;
 mod quic;
 mod readback;
 mod record;
+mod responses;
 mod seeds;
 mod split;
 mod spoof;

@@ -73,6 +73,9 @@ const COLUMNS: &[Column] = &[
     column("delay_median_s", Kind::Real, false, "Median one-way delay of its datagrams, seconds."),
     column("delay_p99_s", Kind::Real, false, "Their 99th percentile, seconds."),
     column("aborted", Kind::Text, false, "Why it was aborted."),
+    column("response_median_s", Kind::Real, false, "Median time of the responses to its requests, seconds."),
+    column("response_p95_s", Kind::Real, false, "Their 95th percentile, seconds."),
+    column("response_p99_s", Kind::Real, false, "Their 99th percentile, seconds."),
 ];
 
 /// Keys of the metadata.
@@ -91,7 +94,7 @@ pub(crate) fn headings() -> impl Iterator<Item = Heading> {
 }
 
 /// The cells of a run's flow.
-pub(crate) fn cells<'a>(row: &'a Row, flow: &'a FlowRow) -> [Cell<'a>; 22] {
+pub(crate) fn cells<'a>(row: &'a Row, flow: &'a FlowRow) -> [Cell<'a>; 25] {
     let whole = |value: u64| Cell::Integer(value as i64);
     let real = |value: Option<f64>| value.map_or(Cell::Empty, Cell::Real);
     let text = |value: &'a Option<std::sync::Arc<str>>| value.as_deref().map_or(Cell::Empty, |t| Cell::Text(t.into()));
@@ -118,6 +121,9 @@ pub(crate) fn cells<'a>(row: &'a Row, flow: &'a FlowRow) -> [Cell<'a>; 22] {
         real(flow.delay_median_s),
         real(flow.delay_p99_s),
         text(&flow.aborted),
+        real(flow.response_median_s),
+        real(flow.response_p95_s),
+        real(flow.response_p99_s),
     ]
 }
 
@@ -213,6 +219,10 @@ fn read_line(line: &Line) -> Option<(Row, FlowRow)> {
         delay_median_s: real(next()?)?,
         delay_p99_s: real(next()?)?,
         aborted: text(next()?)?,
+        // Parts of earlier versions lack these columns.
+        response_median_s: next().map_or(Some(None), real)?,
+        response_p95_s: next().map_or(Some(None), real)?,
+        response_p99_s: next().map_or(Some(None), real)?,
     };
     Some((row, flow))
 }

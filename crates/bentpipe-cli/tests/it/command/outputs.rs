@@ -391,6 +391,23 @@ fn settings_without_effect_are_refused_before_the_run() {
     ok(folder.path(), &other);
 }
 
+/// A row for the requests of both flows, and conditions on it.
+#[test]
+fn responses_are_shown_and_can_be_judged() {
+    let folder = folder();
+    let requests = "count = 2\nrequest_response = { request = \"100 B\", response = \"1 kB\", count = 3 }";
+    let text = super::SMALL.replace("bytes = \"300 kB\"", requests);
+    std::fs::write(folder.path().join("asks.toml"), text).expect("a file");
+    let run = ["run", "asks.toml"];
+    let said = ok(folder.path(), &run);
+    let row = said.lines().find(|line| line.contains("6 of 6")).unwrap_or_else(|| panic!("{said}"));
+    assert!(row.trim_start().starts_with("data "), "{said}");
+    let failed = super::run(folder.path(), &[&run[..], &["--fail-if", "data.response_p95 > 1 ms"]].concat());
+    let error = String::from_utf8_lossy(&failed.stderr);
+    assert!(failed.status.code() == Some(1) && error.contains("data: response_p95 is"), "{error}");
+    ok(folder.path(), &[&run[..], &["--fail-if", "data.response_p95 > 1 h"]].concat());
+}
+
 #[test]
 fn conditions_on_what_is_not_there_are_refused_before_the_run() {
     let folder = folder();
@@ -401,6 +418,9 @@ fn conditions_on_what_is_not_there_are_refused_before_the_run() {
         error.contains("names something that the results do not have") && error.contains("did you mean `data`?"),
         "{error}"
     );
+    let run = [&["run", "small.toml", "--fail-if", "data.response_p95 > 1 s"], &super::ENDLESS[..]].concat();
+    let error = refused(folder.path(), 2, &run);
+    assert!(error.contains("help: the results have no `response_p95`"), "{error}");
     let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "reno.time > 1 s"];
     let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
     assert!(error.contains("names something that the results do not have"), "{error}");

@@ -66,18 +66,12 @@ impl ResponseSummary {
 pub fn asking(scenario: &Scenario) -> Vec<(&str, Vec<usize>)> {
     let asks = |(_, flow): &(usize, &FlowSpec)| matches!(flow.kind.workload(), Some(Workload::RequestResponse { .. }));
     let flows: Vec<_> = scenario.flows.iter().enumerate().filter(asks).collect();
-    let entries = flows.chunk_by(|(_, a), (_, b)| common(a).is_some() && common(a) == common(b));
+    let entries = flows.chunk_by(|(_, a), (_, b)| a.family().is_some() && a.family() == b.family());
     let named = entries.map(|one| {
-        let name = if one.len() > 1 { common(one[0].1) } else { None };
+        let name = if one.len() > 1 { one[0].1.family() } else { None };
         (name.unwrap_or(&one[0].1.name), one.iter().map(|&(place, _)| place).collect())
     });
     named.collect()
-}
-
-/// A flow's name without the number at its end, if it has one.
-fn common(flow: &FlowSpec) -> Option<&str> {
-    let (name, number) = flow.name.rsplit_once('-')?;
-    number.parse::<u32>().is_ok().then_some(name)
 }
 
 /// The responses of each entry that has made a request.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::report::listed;
-use crate::scenario::{FlowKind, LinkSpec, NodeId, Scenario};
+use crate::scenario::{FlowKind, FlowSpec, LinkSpec, NodeId, Scenario, Workload};
 use crate::topology;
 use bentpipe_engine::link::QueueLimit;
 use bentpipe_engine::network::LinkId;
@@ -18,9 +18,19 @@ const LANE: i32 = 126;
 const MARGIN: i32 = 80;
 const NODE: i32 = 40;
 
-/// Links that carry data, over all flows.
+/// Links that carry data, over all flows. Of two directions of a link that both do, only that of the earlier flow: it is drawn once.
 pub(super) fn forward_links(scenario: &Scenario) -> BTreeSet<LinkId> {
-    scenario.flows.iter().filter_map(|flow| topology::forward_path(scenario, flow).ok()).flatten().collect()
+    let path = |flow: &FlowSpec| match flow.kind.workload() {
+        Some(Workload::RequestResponse { .. }) => topology::return_path(scenario, flow),
+        _ => topology::forward_path(scenario, flow),
+    };
+    let mut forward = BTreeSet::new();
+    for link in scenario.flows.iter().filter_map(|flow| path(flow).ok()).flatten() {
+        if !forward.iter().any(|&other: &LinkId| words::is_partner(&scenario[link], &scenario[other])) {
+            forward.insert(link);
+        }
+    }
+    forward
 }
 
 /// Number of data links before each node, on the longest path.
@@ -244,18 +254,17 @@ pub fn topology(scenario: &Scenario, title: &str) -> Drawing {
         canvas.labels(place, Anchor::Middle, colour, &lines);
     }
     // Flows that `count` made are a line together.
-    let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
+    let mut groups: Vec<(Vec<&FlowSpec>, String)> = Vec::new();
     for flow in &scenario.flows {
         let what = format!("{}, {} to {}", words::transport(flow), &scenario[flow.from], &scenario[flow.to]);
-        match groups
-            .last_mut()
-            .filter(|(names, last)| *last == what && words::family(names[0]) == words::family(&flow.name))
-        {
-            Some((names, _)) => names.push(&flow.name),
-            None => groups.push((vec![&flow.name], what)),
+        let is_one = |other: &FlowSpec| other.family().is_some() && other.family() == flow.family();
+        match groups.last_mut().filter(|(flows, last)| *last == what && is_one(flows[0])) {
+            Some((flows, _)) => flows.push(flow),
+            None => groups.push((vec![flow], what)),
         }
     }
-    let flows: Vec<_> = groups.iter().map(|(names, what)| format!("{}: {what}", listed(names))).collect();
+    let names = |flows: &[&FlowSpec]| listed(&flows.iter().map(|flow| &*flow.name).collect::<Vec<_>>());
+    let flows: Vec<_> = groups.iter().map(|(flows, what)| format!("{}: {what}", names(flows))).collect();
     canvas.lines((20, beneath + 24), Anchor::Start, GREY, &flows);
     Drawing { svg: canvas.finish(title), csv: csv(scenario) }
 }
@@ -320,6 +329,23 @@ mod tests {
         let svg = drawn(&[("one", "A", "B"), ("two", "A", "B"), ("back", "B", "A")], &["one", "two"]);
         let (one, two) = (place(&svg, "one"), place(&svg, "two, 1 Mbit/s, 9 ms, unlimited queue"));
         assert!(two.1 - one.1 >= 100, "{one:?} {two:?}\n{svg}");
+    }
+
+    /// A download and an upload: the link is drawn once, in the direction of the first flow. The data of requests are the responses.
+    #[test]
+    fn flows_in_both_directions_leave_the_nodes_apart() {
+        let flow = |from, to, data| format!("[[flows]]\nname = \"{from}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{data}\n");
+        let bulk = "bytes = \"1 kB\"";
+        let asks = "request_response = { request = \"1 B\", response = \"1 kB\", count = 1 }";
+        for first in [flow("hub", "ship", bulk), flow("ship", "hub", asks)] {
+            let links = [link("sat/forward", "hub", "ship"), link("sat/backward", "ship", "hub")].concat();
+            let back = flow("ship", "hub", bulk).replace("name = \"ship\"", "name = \"back\"");
+            let text = ["name = \"t\"\n", &links, &first, &back].concat();
+            let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            let svg = topology(&scenario, "t").svg;
+            assert!(place(&svg, "hub").0 + STEP <= place(&svg, "ship").0, "{svg}");
+            assert_eq!(svg.matches(">sat<").count(), 1, "{svg}");
+        }
     }
 
     #[test]

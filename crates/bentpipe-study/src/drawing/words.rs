@@ -137,12 +137,6 @@ pub(super) fn processing(time: &Distribution) -> Vec<String> {
     vec![time, "per packet".into()]
 }
 
-/// A flow's name without the number that `count` gives it.
-pub(super) fn family(name: &str) -> &str {
-    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
-    if stem.len() < name.len() && stem.ends_with('-') { stem } else { name }
-}
-
 /// The flow's transport.
 pub(super) fn transport(flow: &FlowSpec) -> String {
     match &flow.kind {

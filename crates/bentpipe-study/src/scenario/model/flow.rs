@@ -41,6 +41,12 @@ impl FlowSpec {
         self.spread.map_or(self.start, |spread| spread.draw(seed, &self.name))
     }
 
+    /// Its name without the number at the end, if it has one, as `count` gives it: `web` for `web-1`.
+    pub fn family(&self) -> Option<&str> {
+        let (family, number) = self.name.rsplit_once('-')?;
+        (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(family)
+    }
+
     /// True if both have TCP, share its settings, and take the same paths. Settings are not compared: flows with equal
     /// settings that are not shared do not count as alike.
     pub fn is_alike(&self, other: &FlowSpec) -> bool {

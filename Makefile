@@ -75,12 +75,17 @@ test-windows:
 	$(CARGO) test --locked --no-fail-fast --target $(WINDOWS) $(PORTABLE:%=-p bentpipe-%) --tests -- --skip long::
 
 # The command and the Python module as Clippy sees them on Windows and on macOS. `ring` compiles C; `zig` is a compiler for macOS.
+# The engine is built for a processor without an operating system: neither it nor what it depends on may need `std`.
 MACOS = aarch64-apple-darwin
+BARE = thumbv7em-none-eabihf
 ZIG = $(abspath $(or $(CARGO_TARGET_DIR),target))/zig
 check-elsewhere:
 	@scripts/setup rust python x86_64-w64-mingw32-gcc
 	rustup target list --installed | grep -q $(WINDOWS) || rustup target add $(WINDOWS)
 	rustup target list --installed | grep -q $(MACOS) || rustup target add $(MACOS)
+	rustup target list --installed | grep -q $(BARE) || rustup target add $(BARE)
+	$(CARGO) clippy --locked --target $(BARE) -p bentpipe-engine --no-default-features -- -D warnings
+	$(CARGO) clippy --locked --target $(BARE) -p bentpipe-engine --no-default-features --features ns2 -- -D warnings
 	$(CARGO) clippy --locked --target $(WINDOWS) $(PORTABLE:%=-p bentpipe-%) -p bentpipe-python --all-targets -- -D warnings
 	@test -x $(ZIG)/bin/cargo-zigbuild || { $(PYTHON) -m venv $(ZIG) && $(ZIG)/bin/pip install --quiet cargo-zigbuild ziglang; }
 	PATH="$(ZIG)/bin:$$PATH" cargo-zigbuild clippy --locked --target $(MACOS) $(PORTABLE:%=-p bentpipe-%) -p bentpipe-python -- -D warnings

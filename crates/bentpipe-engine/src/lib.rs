@@ -106,8 +106,14 @@
 //!
 //! # Features and targets
 //!
-//! The feature `ns2`, on by default, adds the ways in which ns-2 departs from the RFCs; a program for real traffic can do
-//! without it. The crate needs no operating system of its own: it compiles for `wasm32-unknown-unknown`, too.
+//! The crate is `no_std`: it needs an allocator, but no operating system. Besides the systems that have the standard
+//! library, it compiles for `wasm32-unknown-unknown` and, without the feature `std`, for microcontrollers such as
+//! `thumbv7em-none-eabihf`. The target needs atomic pointers, for `Arc`. Two features are on by default:
+//!
+//! - `std` lets the checksum of S-LACP find out at run time which instructions the processor has. Without it, the
+//!   checksum uses those that the compiler may assume. No result differs: floating-point functions come from the crate
+//!   `libm` with or without `std`.
+//! - `ns2` adds the ways in which ns-2 departs from the RFCs. A program for real traffic can do without it.
 //!
 //! # Modules
 //!
@@ -119,7 +125,12 @@
 //!   [`compression`]: header compression.
 //! - [`gateway`]: the parts of two gateways over a satellite link. [`slots`]: packets by handle.
 //! - [`wire`]: converts bytes to values and back.
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+#![warn(clippy::alloc_instead_of_core, clippy::std_instead_of_alloc, clippy::std_instead_of_core)]
+
+#[macro_use]
+extern crate alloc;
 
 mod arq;
 pub mod atm;

@@ -4,6 +4,8 @@
 //! previous one; when it comes, the driver polls again. Polling early or twice does no harm, so a driver may re-arm its
 //! timer lazily.
 
+use alloc::boxed::Box;
+
 use crate::probe::{Event, NoProbe, Probe, Who};
 use crate::units::Time;
 

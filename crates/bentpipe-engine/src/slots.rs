@@ -1,5 +1,7 @@
 //! Values by handle: a queue or layer passes on a number, and the owner keeps the packet.
 
+use alloc::vec::Vec;
+
 /// Values, each under a handle until it is taken. Handles are reused, so memory follows the maximum number of values
 /// kept at a time.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The sender's transmissions, from the line to their verdict.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::trim;
 use crate::rtt::{RtoConfig, RtoFloor, RtoTiming, RttClock, RttEstimator};

@@ -16,7 +16,7 @@ pub(crate) use flight::{Flight, Verdict};
 pub(crate) use history::History;
 pub(crate) use resequencer::{Resequencer, Skip, Taken};
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// Returns memory that a ring no longer needs after a burst to the system.
 pub(crate) fn trim<T>(ring: &mut VecDeque<T>) {

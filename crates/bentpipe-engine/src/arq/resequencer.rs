@@ -7,7 +7,8 @@
 
 mod ring;
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::units::Time;
 use ring::{CHUNK, Piece, Ring};

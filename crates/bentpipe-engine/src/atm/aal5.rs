@@ -5,6 +5,7 @@
 //!
 //! Not implemented: the service-specific sublayer (null for IP, RFC 2684 §4), and corrupted data delivery.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 use crc::{CRC_32_BZIP2, Crc, Digest, Table};

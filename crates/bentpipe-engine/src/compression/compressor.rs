@@ -1,6 +1,8 @@
 //! The sending end.
 
-use std::collections::BTreeMap;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::fields::{Header, Shape};
 use super::{BEFORE_BASE, CONTEXTS, GENERATIONS, PLACE, REMEMBERED, form, kind, name};
@@ -135,7 +137,7 @@ impl Compressor {
             self.contexts.push(fresh);
             self.contexts.len() - 1
         } else {
-            while std::mem::take(&mut self.contexts[self.hand].is_used) {
+            while core::mem::take(&mut self.contexts[self.hand].is_used) {
                 self.hand = (self.hand + 1) % CONTEXTS;
             }
             let slot = self.hand;

@@ -1,5 +1,7 @@
 //! The receiving end.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt;
 
 use super::fields::{Header, Shape};

@@ -8,6 +8,8 @@
 //! checksum(2)   payload
 //! ```
 
+use alloc::vec::Vec;
+
 use super::fields::Header;
 use super::{NAME, kind, name};
 

@@ -1,6 +1,7 @@
 //! Header compression at one end, based on the layer's reports of what arrived.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::{Announcement, BaseId, Compressor, Decompressor, ExpandError, is_base};
 use crate::slacp::Released;

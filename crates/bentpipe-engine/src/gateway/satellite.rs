@@ -1,5 +1,7 @@
 //! What is known about the satellite link in advance, and the link layer that follows from it.
 
+use alloc::vec::Vec;
+
 use super::sizes::{line_overhead, max_packet};
 use crate::link::QueueLimit;
 use crate::slacp::classify::Rule;

@@ -1,6 +1,8 @@
 //! Admission to the queue of a link: its limit, RED, and the waiting packets.
 
-use std::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::config::{Discipline, LinkConfig, QueueLimit, Ties};
 use super::course::Course;

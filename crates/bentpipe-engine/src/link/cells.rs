@@ -13,7 +13,9 @@
 //!
 //! After the port, a packet is whole: at a second port in a row, it starts when it has left the first.
 
-use std::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::config::{CellConfig, LinkConfig, Sharing};
 use super::link::{LinkCounters, Wire};

@@ -3,6 +3,8 @@
 //! It advances by its own random stream, independent of packets, so every transport in a comparison meets the same
 //! fades. Gilbert-Elliott is the on/off process with exponential gaps and bursts.
 
+use alloc::vec::Vec;
+
 use super::config::{ChannelConfig, Distribution};
 use super::jitter::normal;
 use crate::stream::Stream;

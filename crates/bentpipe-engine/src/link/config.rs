@@ -1,7 +1,8 @@
 //! The settings of a link.
 
-use std::borrow::Cow;
-use std::sync::Arc;
+use alloc::borrow::Cow;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::course::{Course, Phases};
 use super::dualpi2::DualPi2;

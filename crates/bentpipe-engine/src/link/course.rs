@@ -5,7 +5,7 @@
 //! has its own rate and delay, and begins with an outage. Its values are drawn by its number, so they do not depend on
 //! the traffic.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use super::track::{Piece, Track};
 use crate::stream::TimeNoise;

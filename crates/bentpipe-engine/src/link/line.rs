@@ -1,5 +1,7 @@
 //! The line of a link: the start and duration of transmissions.
 
+use alloc::boxed::Box;
+
 use super::config::{LinkConfig, QueueLimit};
 use super::course::Course;
 use super::moving::MovingLine;

@@ -3,6 +3,9 @@
 //! The queue is FIFO, so a packet's departure is computed when it arrives, and a hop costs one event. Packets in flight
 //! are in a ring in order of delivery; only the first one's time is visible.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::admission::Admission;
 use super::config::LinkConfig;
 pub use super::counters::LinkCounters;

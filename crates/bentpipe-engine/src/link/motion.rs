@@ -4,6 +4,8 @@
 //! Packets stay in order unless a setting says otherwise: one that would overtake another arrives together with it.
 //! Draws are indexed by the time at which a packet would arrive in order.
 
+use alloc::boxed::Box;
+
 use super::config::LinkConfig;
 use super::course::Course;
 use super::jitter::JitterProcess;
@@ -45,7 +47,7 @@ impl Motion {
     /// Creates it from a link's settings, if anything changes.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Motion>> {
         let moves = config.moves.as_deref();
-        let track = |track: Option<&std::sync::Arc<Track>>| track.map(|track| Course::of_track(track.clone()));
+        let track = |track: Option<&alloc::sync::Arc<Track>>| track.map(|track| Course::of_track(track.clone()));
         let phases = config.phases.as_ref();
         let delay = track(moves.and_then(|moves| moves.delay.as_ref()))
             .or_else(|| phases.and_then(|phases| Course::of_delays(phases, seed, name)));

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use super::super::{
     Arrival, Change, Distribution, Jitter, Link, LinkConfig, LinkCounters, Moves, Outcome, Phases, QueueLimit, Reorder,

@@ -108,7 +108,7 @@ impl MovingLine {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use alloc::sync::Arc;
 
     use super::super::track::{Change, Track};
     use super::*;

@@ -9,7 +9,8 @@
 //! A packet that arrives at the instant of an opportunity can use it. As the queue is FIFO, a packet's opportunities
 //! are known when it arrives: those after the last packet's or, after a pause, the first one from now on.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use crate::units::{Duration, Rate, Time};
 

@@ -3,6 +3,8 @@
 //! Waiting packets are sent with the new settings. The packet on the line continues at the new rate, and packets that
 //! have left the line keep the delay with which they left it.
 
+use alloc::vec::Vec;
+
 use super::config::LinkConfig;
 use super::line::Line;
 use super::link::{InFlight, Link, Wire};
@@ -23,10 +25,10 @@ impl<P: Wire> Link<P> {
     /// of [`Link::new`]. The drop list stays unchanged.
     pub fn retune(&mut self, now: Time, config: &LinkConfig, seed: u64, name: &str) {
         let fresh = Link::new(config, seed, name);
-        let before = std::mem::replace(self, Link { counters: self.counters, ..fresh });
+        let before = core::mem::replace(self, Link { counters: self.counters, ..fresh });
         self.drop_list = before.drop_list;
         let mut packets = before.in_flight;
-        let mut all: Vec<InFlight<P>> = std::iter::from_fn(|| packets.pop_front()).collect();
+        let mut all: Vec<InFlight<P>> = core::iter::from_fn(|| packets.pop_front()).collect();
         all.sort_by_key(|packet| packet.begun);
         let waiting = all.partition_point(|packet| packet.begun <= now);
         let begins = |n: usize| all.get(n).map_or(before.busy_until, |packet| packet.begun);
@@ -95,7 +97,7 @@ mod tests {
 
     /// Arrivals in milliseconds, by packet number.
     fn rest(link: &mut Link<Packet>) -> Vec<(u32, u64, bool)> {
-        std::iter::from_fn(|| {
+        core::iter::from_fn(|| {
             let now = link.next_arrival()?;
             let arrival = link.take(&mut Context { now, who: Who(0), probe: &mut NoProbe })?;
             Some((arrival.packet.0, now.as_nanos() / 1_000_000, arrival.outcome == Outcome::Delivered))

@@ -1,6 +1,8 @@
 //! A queue in a ring whose length is a power of two, so that a mask finds a place. Each packet enters and leaves one at
 //! each link.
 
+use alloc::vec::Vec;
+
 /// A first-in first-out queue.
 #[derive(Clone, Debug)]
 pub(super) struct Ring<T> {
@@ -90,8 +92,8 @@ impl<T> Ring<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::VecDeque;
     use proptest::prelude::*;
-    use std::collections::VecDeque;
 
     proptest! {
         /// A ring behaves like a deque.

@@ -1,7 +1,7 @@
 //! A serial server: it serves one packet at a time, each for a time that does not depend on its length. It models a
 //! host's processor, which handles the packets that the host sends and receives.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::config::Distribution;
 use crate::stream::Stream;

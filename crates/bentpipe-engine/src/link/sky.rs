@@ -1,5 +1,7 @@
 //! The effect of a link's channel on packets: losses and delays.
 
+use alloc::boxed::Box;
+
 use super::channel::{Channel, ChannelState};
 use super::config::{LinkConfig, LossConfig};
 use super::motion::{Altered, Motion};

@@ -8,7 +8,8 @@
 //!
 //! Instants are computed in air time, which advances only during bursts.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use crate::units::{Duration, Rate, Time, TransmitClock};
 

@@ -3,6 +3,8 @@
 //! Values are whole numbers: bits per second, ticks of delay, parts of a probability. A track depends only on time, so
 //! every transport meets the same path.
 
+use alloc::vec::Vec;
+
 use crate::units::{Duration, Probability, Time};
 
 /// A change of a value.
@@ -133,7 +135,7 @@ impl Track {
 
     /// All values that it reaches: the initial value, and the value of each change.
     pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
-        std::iter::once(self.initial).chain(self.changes.iter().map(|change| change.value))
+        core::iter::once(self.initial).chain(self.changes.iter().map(|change| change.value))
     }
 
     /// True unless the value stays zero for ever after some time. For a rate, this means that every packet leaves

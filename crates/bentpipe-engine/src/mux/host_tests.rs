@@ -1,7 +1,7 @@
 //! Hosts beside each other: one only opens and resets streams, and the others keep their share.
 
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use alloc::collections::VecDeque;
+use core::net::{IpAddr, SocketAddr};
 
 use super::*;
 use crate::mux::config::Side;

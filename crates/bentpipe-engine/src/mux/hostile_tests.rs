@@ -1,6 +1,6 @@
 //! A peer that breaks every rule, beside users who keep to them.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 
 use proptest::prelude::*;
 

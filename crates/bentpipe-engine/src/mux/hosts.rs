@@ -3,8 +3,8 @@
 //! A host is charged for everything that it causes: data, openings, credit and resets. A host that opens and resets
 //! streams in a loop thus uses up only its own turns.
 
+use alloc::collections::BTreeMap;
 use core::net::{IpAddr, Ipv6Addr};
-use std::collections::BTreeMap;
 
 use crate::turns::{Line, Turn, Turns};
 use crate::wire::mux::StreamId;

@@ -2,7 +2,7 @@
 
 mod arriving;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::config::{MuxConfig, Side};
 use super::exchange::{Input, Output, Verdict};

@@ -7,7 +7,9 @@
 //! when counters are read, future passages are subtracted. The literal network, with one event per link, is the twin in
 //! tests. It also runs whenever there is an observer, which must see events in order of time.
 
-use std::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::LinkId;
 use super::due::Due;

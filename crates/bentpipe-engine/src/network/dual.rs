@@ -3,7 +3,7 @@
 //! Packets that are ECT(1) or marked belong to L4S (RFC 9331 §5.1). They go first, except for a share of the line that
 //! waiting classic packets always get: weighted round robin by bytes, the scheduler that RFC 9332 §A.2 recommends.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use crate::link::{Coupled, DualPi2, Judgement, QueueLimit};
 use crate::slacp::Waiting;
@@ -143,7 +143,7 @@ mod tests {
             let ecn = if handle % 2 == 0 { Ecn::Ce } else { Ecn::Ect1 };
             assert!(queue.push(packet(handle, at(0)), ecn));
         }
-        let order: Vec<_> = std::iter::from_fn(|| popped(&mut queue, at(1))).collect();
+        let order: Vec<_> = core::iter::from_fn(|| popped(&mut queue, at(1))).collect();
         assert_eq!(order, [10, 11, 12, 13, 0, 14, 15, 16, 17, 1, 2, 3]);
         assert_eq!((queue.len(), queue.bytes), (0, 0));
     }
@@ -202,7 +202,7 @@ mod tests {
         for round in 0..2 {
             push(&mut queue, 10 * round, Ecn::NotEct);
             (1..4).for_each(|n| push(&mut queue, 10 * round + n, Ecn::Ect1));
-            let order: Vec<_> = std::iter::from_fn(|| popped(&mut queue, at(0))).collect();
+            let order: Vec<_> = core::iter::from_fn(|| popped(&mut queue, at(0))).collect();
             assert_eq!(order, [1, 2, 3, 0].map(|n| 10 * round + n));
         }
     }

@@ -5,6 +5,8 @@
 //! this way. No counter is used, however, so the driver's handling of timers has no effect on the order. The agenda is
 //! a tournament of groups: a change costs one comparison of a group per round, and ends when no winner changes.
 
+use alloc::vec::Vec;
+
 use crate::units::Time;
 
 /// A due component, ordered by due time, scheduling time and number.

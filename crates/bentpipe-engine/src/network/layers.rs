@@ -2,6 +2,8 @@
 //!
 //! The driver decides what an end does with a packet, because only in real time do frames carry bytes.
 
+use alloc::vec::Vec;
+
 use super::{EndId, Hop, LinkId, Routes};
 
 /// The ends of a network's link layers: two for each layer, numbered after all other ends.

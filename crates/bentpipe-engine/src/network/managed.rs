@@ -5,7 +5,8 @@
 //! With FQ-CoDel, each flow has its own queue. Flows are identified by a 64-bit hash. If there is no room, the flow
 //! that occupies the most loses its newest packet.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::dual::DualQueue;
 use crate::link::{Altered, Discipline, Link, LinkConfig, LinkCounters, Outcome, QueueConfig, QueueLimit, Wire};

@@ -1,5 +1,8 @@
 //! The network: links and stations, and the next packet to leave them.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::chain::{Books, Fate, Log, Passing, take_off_what_comes};
 use super::due::{Due, Tournament};
 use super::layers::LayerEnds;
@@ -356,7 +359,7 @@ impl<P: Bound> Network<P> {
     /// that arrives twice and flips a bit of a corrupted one.
     #[inline(always)]
     pub fn altered(&mut self) -> Altered {
-        std::mem::take(&mut self.altered)
+        core::mem::take(&mut self.altered)
     }
 
     #[inline(never)]

@@ -1,7 +1,8 @@
 //! The next hop of packets by destination. Equal paths share a row, so a hundred thousand ends behind the same links
 //! cost one row.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::{EndId, Hop, LinkId};
 

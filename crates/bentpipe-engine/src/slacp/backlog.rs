@@ -1,7 +1,7 @@
 //! The queue of a channel: packets that wait for their first transmission. CoDel drops packets from it, and a newer
 //! acknowledgement replaces an older one.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 
 use super::codel::Control;
 use super::config::{ChannelConfig, Queueing};
@@ -160,7 +160,7 @@ impl Backlog {
             return None;
         }
         self.bytes = self.bytes - u64::from(waiting.len) + u64::from(packet.len);
-        Some(std::mem::replace(waiting, packet).handle)
+        Some(core::mem::replace(waiting, packet).handle)
     }
 
     fn take(&mut self) -> Option<Waiting> {

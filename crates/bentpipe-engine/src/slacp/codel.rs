@@ -87,7 +87,7 @@ impl Control {
     }
 
     fn control_law(&self, from: Time) -> Time {
-        from + Duration::from_secs_f64_rounded(self.config.interval.as_secs_f64() / (self.count as f64).sqrt())
+        from + Duration::from_secs_f64_rounded(self.config.interval.as_secs_f64() / libm::sqrt(self.count as f64))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The settings of an S-LACP link.
 
+use alloc::vec::Vec;
+
 use super::shortcuts::Shortcuts;
 use crate::atm::aal5;
 use crate::link::QueueLimit;

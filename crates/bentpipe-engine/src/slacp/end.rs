@@ -3,7 +3,8 @@
 mod receiving;
 mod sending;
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::config::{Overhead, Probing, SlacpConfig};
 use super::exchange::{Input, Output, Verdict};

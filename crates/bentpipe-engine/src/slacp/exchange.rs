@@ -1,6 +1,6 @@
 //! What an end and its driver pass to each other.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use super::frame::Frame;
 

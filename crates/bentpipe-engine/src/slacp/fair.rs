@@ -1,7 +1,7 @@
 //! A queue per flow, served by deficit round robin (Shreedhar and Varghese 1995). When the buffer is full, the flow
 //! that occupies most of it loses a packet (McKenney 1990).
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 
 use super::waiting::{Waiting, cut};
 
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn handles(fair: &mut Fair) -> Vec<u32> {
-        std::iter::from_fn(|| fair.pop()).map(|packet| packet.handle).collect()
+        core::iter::from_fn(|| fair.pop()).map(|packet| packet.handle).collect()
     }
 
     #[test]

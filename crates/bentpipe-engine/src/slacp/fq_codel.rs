@@ -4,7 +4,7 @@
 //! that occupies most of it loses the newest packet of its longest flow, not half of the oldest ones. A single flow is
 //! thus queued as in a FIFO.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::codel::Control;
 use super::config::Codel;
@@ -141,7 +141,7 @@ impl FqCodel {
         if !packet.acknowledges_more(waiting) {
             return None;
         }
-        let old = std::mem::replace(waiting, packet);
+        let old = core::mem::replace(waiting, packet);
         self.resize(packet.flow, i64::from(packet.len) - i64::from(old.len));
         Some(old.handle)
     }
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(push(&mut queue, ack(1, 2, 20)), Pushed::Waits);
         assert_eq!(push(&mut queue, ack(2, 1, 30)), Pushed::Replaces(0));
         assert_eq!(push(&mut queue, ack(3, 1, 30)), Pushed::Waits, "a duplicate counts by itself");
-        let handles: Vec<_> = std::iter::from_fn(|| queue.pop(at(1), |_| false)).map(|packet| packet.handle).collect();
+        let handles: Vec<_> = core::iter::from_fn(|| queue.pop(at(1), |_| false)).map(|packet| packet.handle).collect();
         assert_eq!(handles, [2, 3, 1], "flows in turns of 1514 bytes");
         assert_eq!((queue.bytes, queue.len), (0, 0));
         assert_eq!(push(&mut queue, ack(4, 1, 40)), Pushed::Waits, "what is gone has no place");

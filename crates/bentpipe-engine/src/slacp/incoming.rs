@@ -1,5 +1,7 @@
 //! A channel at the receiver: the order of delivery, and the blocks that can be restored.
 
+use alloc::vec::Vec;
+
 use super::config::ChannelConfig;
 use super::fec::Decoder;
 use crate::arq::{Resequencer, Skip, Taken};

@@ -1,7 +1,7 @@
 //! A channel at the sender: its queue, its packets in flight, and its retransmissions.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::btree_map::Entry;
+use alloc::collections::{BTreeMap, VecDeque};
 
 use super::backlog::Backlog;
 use super::config::{ChannelConfig, Queueing};

@@ -30,7 +30,7 @@ fn lose(outgoing: &mut Outgoing, sent: Sent) {
 fn no_more_than_the_window_is_unacknowledged() {
     let mut outgoing = channel(ChannelConfig::reliable(), 9);
     let first = send(&mut outgoing);
-    let sent: Vec<_> = std::iter::from_fn(|| outgoing.has_new(4).then(|| send(&mut outgoing))).collect();
+    let sent: Vec<_> = core::iter::from_fn(|| outgoing.has_new(4).then(|| send(&mut outgoing))).collect();
     assert_eq!(sent.len(), 3);
     // The window moves with the first packet that is not done.
     outgoing.judge(sent[0], Verdict::Arrived, &mut VecDeque::new());

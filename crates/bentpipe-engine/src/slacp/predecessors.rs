@@ -1,6 +1,6 @@
 //! Finds the packet that precedes a packet of a channel.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 
 use super::config::{Order, SlacpConfig};
 
@@ -43,7 +43,7 @@ impl Predecessors {
     /// Forgets the flows whose last packet was sent before the last call and is below `first`, so that the peer has it.
     /// Returns true if other flows remain. `next`: the number of the next packet.
     pub(super) fn forget(&mut self, first: u64, next: u64) -> bool {
-        let from = std::mem::replace(&mut self.sent_before, next).min(first);
+        let from = core::mem::replace(&mut self.sent_before, next).min(first);
         self.flows.retain(|_, &mut last| last >= from);
         !self.flows.is_empty()
     }

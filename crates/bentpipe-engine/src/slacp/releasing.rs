@@ -1,6 +1,6 @@
 //! When packets that waited for an earlier one are delivered.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::config::Release;
 use crate::units::{Duration, Time, TransmitClock};

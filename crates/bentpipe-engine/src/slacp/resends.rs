@@ -1,6 +1,6 @@
 //! The lost packets of a channel that wait for retransmission.
 
-use std::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 
 /// Their numbers, in the order of retransmission. A number may remain here after its packet has arrived.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! Counters of an end.
 
+use alloc::vec::Vec;
 use core::ops::AddAssign;
 
 use crate::units::Duration;

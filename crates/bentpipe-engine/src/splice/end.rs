@@ -1,5 +1,7 @@
 //! One end of a splice: a TCP or an STP connection.
 
+use alloc::boxed::Box;
+
 use crate::machine::{Context, Machine, Step};
 use crate::probe::Probe;
 use crate::stp::{self, StpConfig};

@@ -3,7 +3,7 @@
 //! Segments are queued by sequence number and found by bisection. All have the same timeout and leave in the order of
 //! hand-over, so the timers form a queue in the order in which they are armed.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use crate::tcp::Span;
 use crate::tcp::ranges::Ranges;

@@ -4,7 +4,7 @@
 //! before a poll and missing in the answer is lost, whether it was a first transmission or a later one. Number and echo
 //! use TCP's timestamp fields: SSCOP's N(PS).
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use crate::units::{Duration, Time};
 

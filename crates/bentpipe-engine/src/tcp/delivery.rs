@@ -4,7 +4,7 @@
 //! two times: that in which the data was sent and that in which it was acknowledged. So neither a burst of data nor a
 //! burst of ACKs makes the sample too high. Bytes are counted where the draft counts packets.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 
 use crate::units::{Duration, Rate, Time};
 

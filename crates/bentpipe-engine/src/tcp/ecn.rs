@@ -330,7 +330,7 @@ impl EcnResponse {
     /// The CWR flag of a new segment with data. It is sent once per reduction.
     pub(super) fn flags_of_new_data(&mut self) -> Flags {
         self.announces_mark = false;
-        if std::mem::take(&mut self.announces) { Flags::CWR } else { Flags::NONE }
+        if core::mem::take(&mut self.announces) { Flags::CWR } else { Flags::NONE }
     }
 }
 

@@ -4,6 +4,8 @@
 //! that leave together form a packet. It has one segment or, with a quantum, several, as on hosts whose network card
 //! divides data into segments. The next packet waits for the time that this one takes at the rate.
 
+use alloc::boxed::Box;
+
 use crate::units::{Duration, Rate, Time};
 
 /// How segments are paced.

@@ -2,7 +2,7 @@
 //!
 //! There are few ranges (one per gap) and they change at the ends, so a deque with binary search beats a tree.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// An empty set keeps memory for this many ranges.
 const KEPT_CAPACITY: usize = 256;
@@ -176,8 +176,8 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     proptest! {
         /// The ranges and a plain set of numbers agree after any sequence of operations.

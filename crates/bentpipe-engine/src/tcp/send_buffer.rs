@@ -9,7 +9,7 @@
 //! Data is divided into pieces as the program writes it (`tcp_sendmsg_locked`). A write first fills up the last waiting piece. What leaves
 //! of that piece makes room in it. The length of a piece depends on the window that the peer has at the time of the write.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::FIRST_BYTE;
 use super::offload::piece;

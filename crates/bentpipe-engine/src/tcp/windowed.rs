@@ -1,6 +1,6 @@
 //! The maximum over the last few rounds.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// The maximum of values over a number of rounds. With [`core::cmp::Reverse`] it is a minimum.
 #[derive(Clone, Debug)]

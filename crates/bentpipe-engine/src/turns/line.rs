@@ -1,6 +1,6 @@
 //! A queue that an entry can leave from the middle.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
 
 /// A queue. Each entry has a ticket, by which it is removed.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@
 //! bit. The CRC-32 detects every error of up to three bits and every burst of up to 32 bits in a frame; it does not
 //! protect against forgery.
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 

@@ -1,6 +1,7 @@
 //! The slots of frames, in chunks. A chunk of frames none of which has arrived, or none of which will, takes one word.
 
-use std::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 
 use super::{EMPTY, Slot, State};
 

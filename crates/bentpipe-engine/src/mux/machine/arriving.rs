@@ -1,5 +1,7 @@
 //! Messages from the peer.
 
+use alloc::vec::Vec;
+
 use super::Mux;
 use crate::mux::config::MuxConfig;
 use crate::mux::exchange::{Output, Verdict};

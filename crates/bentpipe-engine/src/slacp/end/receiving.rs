@@ -1,5 +1,7 @@
 //! Frames from the peer: validation, order and delivery.
 
+use alloc::vec::Vec;
+
 use super::{End, MAX_OUTPUTS};
 use crate::arq::{Skip, Taken};
 use crate::slacp::config::Order;

@@ -1,6 +1,6 @@
 //! Blocks at the sender: the packets sent, their losses, and when to send repair frames.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::losses::Losses;
 use crate::slacp::config::Fec;

@@ -1,6 +1,7 @@
 //! Blocks at the receiver: which of them can be restored.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::kept::Kept;
 use crate::units::{Duration, Time};

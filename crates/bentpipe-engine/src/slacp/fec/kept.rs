@@ -3,7 +3,7 @@
 //!
 //! The rates of the two directions may differ, and a receiver does not know its peer's rate, so it counts arrivals.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use crate::slacp::config::SlacpConfig;
 use crate::units::{Duration, Time};

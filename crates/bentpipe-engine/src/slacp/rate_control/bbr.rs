@@ -11,7 +11,7 @@
 //! - Half a product less is in flight than in BBR. Two such senders thus leave no queue that could overflow, and they
 //!   share the line equally within a minute (`bbr::tests`, `two_share`).
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::limits::bounded;
 use super::sample::RateSample;
@@ -29,7 +29,7 @@ const PROBE_UP: u64 = UNIT + 1;
 const PROBE_DOWN: u64 = UNIT - 1;
 /// Round trips between two probes. The number is random, because senders that probe at the same time learn nothing
 /// about each other.
-const CRUISE: std::ops::RangeInclusive<u32> = 2..=5;
+const CRUISE: core::ops::RangeInclusive<u32> = 2..=5;
 /// The pipe is full once the bandwidth has grown by less than a quarter in each of this many round trips.
 const FULL_AFTER: u32 = 3;
 /// The initial window (RFC 6928), in bytes per round trip.

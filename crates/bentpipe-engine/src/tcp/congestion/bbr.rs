@@ -133,7 +133,7 @@ impl Bbr {
     fn burst(&self, mss: f64) -> f64 {
         let rate = self.pacing.unwrap_or(0.0);
         let bytes = (rate / BURSTS_PER_SECOND).min(MAX_TOGETHER as f64);
-        (bytes / mss).floor().max(min_together(rate_of(rate)) as f64).min(MAX_BURST)
+        libm::floor(bytes / mss).max(min_together(rate_of(rate)) as f64).min(MAX_BURST)
     }
 
     /// Segments that may be in flight: `gain` bandwidth-delay products, and room for bursts (§4.2.3.2).
@@ -144,13 +144,13 @@ impl Bbr {
     /// Segments of `gain` products of the rate and the minimum round trip.
     fn product(&self, gain: f64, mss: f64) -> f64 {
         let Some(rtt) = self.min_rtt else { return self.initial_window };
-        (self.rate.max() * rtt.as_secs_f64() / mss * gain).ceil()
+        libm::ceil(self.rate.max() * rtt.as_secs_f64() / mss * gain)
     }
 
     /// So many segments, and room for bursts (`bbr_quantization_budget`).
     fn with_room(&self, segments: f64, mss: f64) -> f64 {
         // Even numbers, because a receiver acknowledges every second segment.
-        let whole = ((segments + BURSTS * self.burst(mss)) / 2.0).ceil() * 2.0;
+        let whole = libm::ceil((segments + BURSTS * self.burst(mss)) / 2.0) * 2.0;
         let probes_up = matches!(self.mode, Mode::ProbeBw(0, _));
         whole + if probes_up { 2.0 } else { 0.0 }
     }
@@ -189,7 +189,7 @@ impl Bbr {
     fn inflight_at_departure(&self, seen: &Delivered, gain: f64, pipe: u64, mss: f64) -> f64 {
         let delivered = self.rate.max() * seen.departure.saturating_since(seen.now).as_secs_f64() / mss;
         let packet = if gain > 1.0 { self.burst(mss) } else { 0.0 };
-        (pipe as f64 / mss + packet - delivered.floor()).max(0.0)
+        (pipe as f64 / mss + packet - libm::floor(delivered)).max(0.0)
     }
 
     /// §4.3.4: moves from one phase of the cycle to the next.
@@ -341,8 +341,8 @@ impl Bbr {
         if !self.is_full {
             return 0.0;
         }
-        let extra = (self.aggregation.extra() / mss).ceil();
-        extra.min((self.rate.max() / 10.0 / mss).floor())
+        let extra = libm::ceil(self.aggregation.extra() / mss);
+        extra.min(libm::floor(self.rate.max() / 10.0 / mss))
     }
 }
 

@@ -5,6 +5,9 @@
 //! §4.5, but for each segment acknowledged instead of each ACK: a receiver that delays ACKs must not slow the sender
 //! down.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
 use super::reduction::{Factors, Reduces, Undoable, react};
 use super::{AckSample, CongestionRules, Properties, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};

@@ -4,6 +4,9 @@
 //! implementation of [`CongestionRules`], and a row in `congestion_controls!` in `variant.rs`.
 //! `docs/howto/add-a-congestion-control.md` walks through it.
 
+use alloc::boxed::Box;
+use alloc::string::String;
+
 mod bbr;
 mod bbr3;
 mod cubic;

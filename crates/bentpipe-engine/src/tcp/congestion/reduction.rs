@@ -59,7 +59,7 @@ pub(super) struct Undoable<S> {
 
 impl<S> Undoable<S> {
     pub(super) fn replace(&mut self, next: S) {
-        self.before = std::mem::replace(&mut self.now, next);
+        self.before = core::mem::replace(&mut self.now, next);
     }
 }
 

@@ -1,5 +1,8 @@
 //! Slow start, congestion avoidance and halving (RFC 5681 §3.1), with byte counting (RFC 3465) or without.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
 use super::reduction::Factors;
 use super::{AckSample, CongestionRules, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
@@ -59,11 +62,11 @@ impl Reno {
         let half = match self.base {
             SsthreshBase::FlightSize => loss.flight as f64 * part,
             // Linux counts whole segments. The inflation that RACK adds for SACKed data is room to send, not window.
-            SsthreshBase::Window if self.growth == Growth::All => (window.exact() / mss * part).floor() * mss,
+            SsthreshBase::Window if self.growth == Growth::All => libm::floor(window.exact() / mss * part) * mss,
             SsthreshBase::Window => window.inflated() * part,
             #[cfg(feature = "ns2")]
             SsthreshBase::WholeWindow => super::ns2::half_of_whole_window(window),
-            SsthreshBase::InForce => (window.inflated().min(loss.peer_window as f64) / mss * part).floor() * mss,
+            SsthreshBase::InForce => libm::floor(window.inflated().min(loss.peer_window as f64) / mss * part) * mss,
         };
         //= RFC 5681 §3.1, equation 4: "ssthresh = max (FlightSize / 2, 2*SMSS)"
         window.set_ssthresh((window.whole_units(half) as f64).max(2.0 * mss));

@@ -15,6 +15,8 @@
 //! It wraps the connection's control, which sees every ACK and loss. Controls that measure the rate set their own
 //! window and are not wrapped.
 
+use alloc::boxed::Box;
+
 use super::{AckSample, Congestion, Control, Delivered, Marks, Properties, Window};
 use crate::tcp::config::Resume;
 use crate::tcp::delivery::rate_of;

@@ -1,5 +1,8 @@
 //! The interface that a congestion control implements.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+
 use super::{AckSample, Delivered, FoundLost, LossReport, Marks, SlowStart, Window};
 use crate::tcp::variant::Growth;
 use crate::units::{Duration, Rate, Time};

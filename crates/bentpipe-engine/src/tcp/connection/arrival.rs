@@ -1,5 +1,7 @@
 //! Processing of acceptable segments (RFC 9293 §3.10.7).
 
+use alloc::boxed::Box;
+
 use super::check::Check;
 use super::{Duplex, Pending, State, Verdict, timestamp};
 use crate::machine::Context;

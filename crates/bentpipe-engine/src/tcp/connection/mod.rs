@@ -24,7 +24,8 @@ pub use self::state::{Role, State};
 pub use self::time_wait::Resting;
 
 use self::kept::Kept;
-use std::sync::Arc;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use super::abort::Abort;
 use super::config::TcpConfig;

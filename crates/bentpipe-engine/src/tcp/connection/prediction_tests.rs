@@ -1,6 +1,6 @@
 //! The fast path and the slow path on the same segments: the answers and every field of the connections are compared.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use proptest::prelude::*;
 

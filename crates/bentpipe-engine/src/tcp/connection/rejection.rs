@@ -1,5 +1,7 @@
 //! Unacceptable segments, and resets (RFC 9293 §3.10.7, RFC 5961).
 
+use alloc::boxed::Box;
+
 use super::{Duplex, Role, State};
 use crate::machine::Context;
 use crate::probe::Probe;

@@ -1,7 +1,7 @@
 //! A connection in TIME-WAIT (RFC 9293 §3.3.2), without the state that only a sender with data needs. Where connections
 //! are short, most of them are in TIME-WAIT.
 
-use std::sync::Arc;
+use alloc::sync::Arc;
 
 use super::{Closed, Connection, Duplex, Kept, Role, State};
 use crate::tcp::config::TcpConfig;

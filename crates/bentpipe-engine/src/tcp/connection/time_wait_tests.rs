@@ -1,6 +1,6 @@
 //! A connection that has rested, and one that has not, on the same stray segments.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use proptest::prelude::*;
 

@@ -113,7 +113,7 @@ impl Counted {
     //= RFC 9768 §3.2.2.1: the ACK of a SYN-ACK tells how that arrived if it has neither data nor SACK blocks
     pub(super) fn flags(&mut self, bare: bool) -> Flags {
         self.untold = 0;
-        if std::mem::take(&mut self.tells) && bare {
+        if core::mem::take(&mut self.tells) && bare {
             return flags(handshake(self.syn));
         }
         flags((self.packets % CYCLE) as u8)
@@ -178,7 +178,7 @@ impl Heard {
     pub(super) fn take(&mut self, segment: &Segment, delivered: u64, mss: u64) -> MarkReport {
         let field = field(segment.flags);
         let is_bare = segment.len == 0 && segment.sack.is_empty();
-        if std::mem::take(&mut self.handshake) && is_bare {
+        if core::mem::take(&mut self.handshake) && is_bare {
             self.newest = segment.timestamps.map(|stamp| stamp.value);
             self.bytes.check(segment);
             //= RFC 9768 §3.2.2.1, table 4, and §3.2.2.3: our SYN-ACK is not ECT
@@ -190,7 +190,7 @@ impl Heard {
             };
         }
         //= RFC 9768 §3.2.2.4: the first one after the handshake cannot be zero
-        if std::mem::take(&mut self.is_first) && field == 0 {
+        if core::mem::take(&mut self.is_first) && field == 0 {
             return MarkReport::Zeroed;
         }
         if !self.is_news(segment, delivered) {

@@ -10,7 +10,8 @@ mod min_rtt;
 mod reordering;
 mod runs;
 
-use std::collections::{BTreeSet, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeSet, VecDeque};
 
 use self::min_rtt::MinRtt;
 use self::runs::Runs;

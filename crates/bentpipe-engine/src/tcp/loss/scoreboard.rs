@@ -7,6 +7,8 @@
 //!
 //! With RACK, each segment's loss is known (`rack.rs`), and the cursors are not used.
 
+use alloc::boxed::Box;
+
 use super::Outstanding;
 use super::rack::Rack;
 use crate::tcp::ranges::Ranges;

@@ -6,6 +6,8 @@
 //! §3), with two exceptions, as in Linux: after a timeout duplicates tell only with an ACK that moves on, and a timestamp ends a recovery
 //! early only once none of its retransmissions is in flight. F-RTO (`frto.rs`) is a third sign.
 
+use alloc::boxed::Box;
+
 use crate::units::{Duration, Time};
 
 /// Timestamps count milliseconds, so two of them can be closer together than their segments by up to this much.

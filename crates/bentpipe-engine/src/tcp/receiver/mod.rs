@@ -9,6 +9,9 @@ mod sack;
 mod tuning;
 mod window;
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use self::acks::AckSchedule;
 pub use self::fresh::Fresh;
 use self::sack::SackReport;

@@ -1,5 +1,7 @@
 //! The SACK blocks that the receiver reports (RFC 2018 §4), and the duplicates (RFC 2883).
 
+use alloc::boxed::Box;
+
 use crate::tcp::segment::{MAX_SACK_BLOCKS, SackBlocks};
 
 /// Maximum number of blocks that may change between two ACKs: Linux's `TCP_SACK_BLOCKS_EXPECTED`.

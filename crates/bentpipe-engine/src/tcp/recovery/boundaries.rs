@@ -3,7 +3,7 @@
 //! Consecutive segments of one length form one entry, so a flight of full segments is a single entry, created and
 //! dropped once. The boundaries are those of the first transmission.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 /// Segments of `each` sequence numbers, from `start` to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

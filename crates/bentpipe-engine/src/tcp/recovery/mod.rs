@@ -17,6 +17,8 @@ mod prr;
 mod restart;
 mod spreading;
 
+use alloc::boxed::Box;
+
 use self::burst::Burst;
 use self::inflate::Inflate;
 use self::limited::Limited;

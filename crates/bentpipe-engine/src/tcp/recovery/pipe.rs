@@ -1,5 +1,7 @@
 //! SACK-based recovery: sends what the pipe has room for, lost segments first (RFC 6675 §5, RFC 3517).
 
+use alloc::boxed::Box;
+
 use super::parts::Parts;
 use super::prr::Prr;
 use crate::tcp::config::SsthreshBase;

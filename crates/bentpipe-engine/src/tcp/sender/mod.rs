@@ -17,6 +17,8 @@ mod transmit;
 
 pub(in crate::tcp) use self::finished::Finished;
 
+use alloc::boxed::Box;
+
 use super::config::{Handshake, Resume, TcbSharing, TcpConfig};
 use super::congestion::{Congestion, Unused};
 use super::departures::{Departs, Departures};

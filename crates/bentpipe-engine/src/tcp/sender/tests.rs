@@ -154,7 +154,7 @@ fn a_probe_of_the_round_trip_does_not_lower_the_rate() {
         (ack.ack, ack.window) = (1, 50_000);
         sender.update_window(&ack);
         sender.write(1 << 40);
-        let (mut now, mut under_way) = (at(0), std::collections::VecDeque::new());
+        let (mut now, mut under_way) = (at(0), alloc::collections::VecDeque::new());
         let (mut probe, mut probes, mut slowest) = (NoProbe, 0, u64::MAX);
         while now < at(16_000) {
             let mut cx = Context { now, who: Who(0), probe: &mut probe };
@@ -230,7 +230,7 @@ fn a_constant_window_is_probed_for_by_one_segment() {
     (ack.ack, ack.window) = (1, 50_000);
     sender.update_window(&ack);
     sender.write(40_000);
-    let sent = |sender: &mut Sender, now| std::iter::from_fn(|| sender.next(now, 0)).map(|span| span.seq).collect();
+    let sent = |sender: &mut Sender, now| core::iter::from_fn(|| sender.next(now, 0)).map(|span| span.seq).collect();
     let window = |first: u64| (0..10).map(|n| first + 1000 * n).collect::<Vec<u64>>();
     let out: Vec<u64> = sent(&mut sender, at(0));
     assert_eq!(out, window(1));

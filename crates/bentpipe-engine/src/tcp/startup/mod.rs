@@ -6,6 +6,8 @@ mod hybrid;
 mod hystart;
 mod search;
 
+use alloc::boxed::Box;
+
 use self::hybrid::Hybrid;
 use self::hystart::{CSS_GROWTH_DIVISOR, HyStart, Verdict};
 use self::search::Deliveries;
@@ -124,7 +126,7 @@ impl SlowStart {
 /// The fraction of slow start's growth that limited slow start allows with a window of `cwnd` segments: 1/K, where K is
 /// the whole number of halves of `max_ssthresh` in the window (RFC 3742 §2).
 fn limited(cwnd: f64, max_ssthresh: f64) -> f64 {
-    if cwnd <= max_ssthresh { 1.0 } else { 1.0 / (cwnd / (0.5 * max_ssthresh)).floor() }
+    if cwnd <= max_ssthresh { 1.0 } else { 1.0 / libm::floor(cwnd / (0.5 * max_ssthresh)) }
 }
 
 /// The bytes by which an ACK of `acked` bytes opens the window in slow start (RFC 5681 §3.1, RFC 3465 §2).

@@ -1,5 +1,7 @@
 //! The report of a receiver: which transmissions arrived.
 
+use alloc::vec::Vec;
+
 use crate::units::Duration;
 
 /// Which transmissions have arrived: the newest, and for some numbers below it whether they did.

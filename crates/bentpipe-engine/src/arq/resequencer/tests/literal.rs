@@ -1,6 +1,6 @@
 //! The literal twin of a resequencer: a slot for each number, and one number after the other.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::*;
 

@@ -124,7 +124,7 @@ fn only_what_is_sent_again_waits_for_its_group() {
 fn a_packet_that_arrives_is_not_skipped() {
     let mut end = End::new(&config(vec![ChannelConfig::unreliable()]));
     assert_eq!(end.handle(&mut Context::silent(at(0)), data(0, 0, 3, 9)), Verdict::Kept);
-    let outputs: Vec<_> = std::iter::from_fn(|| end.outputs.pop_front()).collect();
+    let outputs: Vec<_> = core::iter::from_fn(|| end.outputs.pop_front()).collect();
     assert_eq!(outputs, [Output::Skip { channel: 0, seqs: 0..3 }, Output::Deliver { channel: 0, seq: 3 }]);
 }
 

@@ -101,7 +101,7 @@ fn release_after_a_repair_is_paced() {
 }
 
 /// The times at which packets are delivered if some are lost in a row.
-fn deliveries(release: Release, lost: std::ops::Range<usize>) -> Vec<(Time, u32)> {
+fn deliveries(release: Release, lost: core::ops::Range<usize>) -> Vec<(Time, u32)> {
     let mut pair = Pair::new(&SlacpConfig { release, ..config(vec![ChannelConfig::reliable()]) });
     let fade = |side, n, _: &Frame| if side == 0 && lost.contains(&n) { Fate::Lost } else { Fate::Arrives };
     pair.run(&bulk(400), at(5000), fade);
@@ -184,8 +184,8 @@ fn an_outage_is_survived_without_shouting_into_it() {
     let mut pair = Pair::new(&config(vec![ChannelConfig::reliable()]));
     let packets: Vec<_> = (0..3000).map(|n| (at(10 * n), 0, 976, 1)).collect();
     // From 5 s to 15 s nothing passes either way; judged by what has been sent, 100 frames per second.
-    let log = std::cell::RefCell::new(Vec::new());
-    let now = std::cell::Cell::new(0u64);
+    let log = core::cell::RefCell::new(Vec::new());
+    let now = core::cell::Cell::new(0u64);
     let until = at(60_000);
     // The line has no clock; the outage is recognised by the packets' numbers and the count of probes.
     let outage = |side: usize, _: usize, frame: &Frame| {

@@ -1,6 +1,6 @@
 //! Two ends over a line that loses, doubles and delays frames.
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 
 use crate::machine::{Context, Machine, Step};
 use crate::slacp::config::{ChannelConfig, Copies, Fec, Release, Repairs, SlacpConfig};

@@ -132,7 +132,7 @@ fn rounds_by_hand() {
         [360, cruise @ ..] if cruise.iter().all(|&rate| rate == 480) => cruise.len(),
         _ => panic!("{rates:?}"),
     });
-    let lengths: std::collections::BTreeSet<usize> = cruises.collect();
+    let lengths: alloc::collections::BTreeSet<usize> = cruises.collect();
     assert!(lengths.iter().rev().take(4).eq(&[6, 5, 4, 3]), "2 to 5 more rounds after the first: {lengths:?}");
     // More than the bandwidth counts even if the sender was the limit. A lower bandwidth is believed after six rounds.
     let mut bandwidth = |idle, arrived| {

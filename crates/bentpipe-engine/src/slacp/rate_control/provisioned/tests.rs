@@ -111,7 +111,7 @@ pub(in crate::slacp) fn run_all(senders: &[Sender], there: &LinkConfig, seconds:
         if now >= next_second {
             second += 1;
             let mega = |bytes: u64| bytes as f64 * 8.0 / 1e6;
-            for (seen, (delivered, offered, useful)) in seen.iter_mut().zip(counts.iter_mut().map(std::mem::take)) {
+            for (seen, (delivered, offered, useful)) in seen.iter_mut().zip(counts.iter_mut().map(core::mem::take)) {
                 let (delivered, offered, useful) = (mega(delivered), mega(offered), mega(useful));
                 seen.push(Second { delivered, offered, useful });
             }

@@ -137,7 +137,7 @@ impl Bbr3 {
         // ProbeInflightLongtermUpward.
         if self.state == State::Up && at_bound {
             self.up_acks += seen.newly as f64;
-            let more = (self.up_acks / self.up_count).floor();
+            let more = libm::floor(self.up_acks / self.up_count);
             self.up_acks -= more * self.up_count;
             self.bounds.longterm += more * window.exact_mss();
             if self.round_starts {

@@ -379,7 +379,7 @@ fn without_a_round_trip_the_product_is_the_initial_window() {
 #[test]
 fn the_waits_are_drawn_apart() {
     let mut pipe = Pipe::new();
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = alloc::collections::BTreeSet::new();
     for n in 0..100 {
         pipe.bbr.start_down(Time::from_nanos(n * 1_000_003), 0);
         let half = MIN_PROBE_WAIT + Duration::from_millis(500);

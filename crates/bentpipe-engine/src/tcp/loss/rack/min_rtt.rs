@@ -1,5 +1,6 @@
 //! The minimum round trip, over the whole connection or over the last minutes.
 
+use alloc::boxed::Box;
 use core::cmp::Reverse;
 
 use crate::tcp::windowed::MaxFilter;

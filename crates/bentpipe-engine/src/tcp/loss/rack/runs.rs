@@ -2,7 +2,7 @@
 //! the same length. Usually nothing happens to them until they are acknowledged, so they are kept as one entry until
 //! something else does.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
 
 use super::{Sent, State};
 use crate::units::Time;

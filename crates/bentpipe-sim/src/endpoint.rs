@@ -53,8 +53,8 @@ pub(crate) enum Endpoint {
     Layer(Box<LayerEnd>),
     /// A socket of a gateway's box.
     Socket(Box<Socket>),
-    /// One side of a gateway that splits a flow.
-    Port {
+    /// One leg of a gateway that splits a flow.
+    Leg {
         gateway: u32,
         leg: Leg,
     },

@@ -278,7 +278,7 @@ impl World {
                 sink.bytes += parcel.wire_len() as u64;
                 sink.delays.record(self.now.saturating_since(self.packets.departure(parcel)));
             }
-            &mut Endpoint::Port { gateway, leg } => {
+            &mut Endpoint::Leg { gateway, leg } => {
                 let segment = self.packets.segment(parcel);
                 let gateway = &mut self.gateways[gateway as usize];
                 let mut cx = Context { now: self.now, who: ends::who(to), probe: &mut *observer };
@@ -371,10 +371,10 @@ impl World {
                 #[cfg(feature = "quic")]
                 Endpoint::Quic(quic) => quic.poll(&mut cx, &mut self.packets),
                 Endpoint::UdpSource(source) => source.poll(self.now, &mut self.packets),
-                &mut Endpoint::Port { gateway, .. } if self.gateways[gateway as usize].uplink.is_some() => {
+                &mut Endpoint::Leg { gateway, .. } if self.gateways[gateway as usize].uplink.is_some() => {
                     return self.run_at_uplink(gateway, observer);
                 }
-                &mut Endpoint::Port { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
+                &mut Endpoint::Leg { gateway, .. } => self.gateways[gateway as usize].poll(&mut cx, &mut self.packets),
                 Endpoint::Spoofer(spoofer) => spoofer.poll(&mut cx, &mut self.packets),
                 Endpoint::Tcp(stp) => stp.poll_stp(&mut cx, &mut self.packets),
                 Endpoint::Late { .. } if ends::opens(n) => {

@@ -226,14 +226,13 @@ impl World {
         };
         let far_config = config(tcp.splits[leg - 1].stp, tcp.splits[leg - 1].sender);
         self.gateways.push(place(Gateway::new([near_config, far_config], [near, far])));
-        let mut last =
-            core::mem::replace(&mut self.ends[near.index()].kind, Endpoint::Port { gateway, leg: Leg::Near });
+        let mut last = core::mem::replace(&mut self.ends[near.index()].kind, Endpoint::Leg { gateway, leg: Leg::Near });
         match &mut last {
             Endpoint::Tcp(end) => end.joins(connection),
             Endpoint::Spoofer(end) => end.joins(connection),
             _ => {}
         }
-        self.ends.extend([Endpoint::Port { gateway, leg: Leg::Far }, last].map(EndState::new));
+        self.ends.extend([Endpoint::Leg { gateway, leg: Leg::Far }, last].map(EndState::new));
         self.flows[flow.index()].goal = goal;
     }
 
@@ -255,10 +254,10 @@ impl World {
                 #[cfg(feature = "quic")]
                 Endpoint::Quic(quic) => (quic.counts(), quic.first_action()),
                 Endpoint::UdpSource(source) => (false, source.first_action()),
-                // It listens from the start. The far port is polled together with the near one.
-                Endpoint::Port { leg: Leg::Near, .. } => (false, Time::ZERO),
+                // It listens from the start. The far leg is polled together with the near one.
+                Endpoint::Leg { leg: Leg::Near, .. } => (false, Time::ZERO),
                 Endpoint::Spoofer(spoofer) => (false, spoofer.first_action()),
-                Endpoint::Port { leg: Leg::Far, .. }
+                Endpoint::Leg { leg: Leg::Far, .. }
                 | Endpoint::UdpSink(_)
                 | Endpoint::Layer(_)
                 | Endpoint::Socket(_)

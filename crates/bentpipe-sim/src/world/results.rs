@@ -57,7 +57,7 @@ impl World {
     /// The gateways that split a flow, from the opener on.
     fn gateways_of(&self, flow: FlowId) -> impl Iterator<Item = &Gateway> {
         let at = |end: EndId| match self.ends[end.index()].kind {
-            Endpoint::Port { gateway, leg: Leg::Near } => Some(&self.gateways[gateway as usize]),
+            Endpoint::Leg { gateway, leg: Leg::Near } => Some(&self.gateways[gateway as usize]),
             _ => None,
         };
         successors(at(ends::listener(ConnectionId(flow.0))), move |gateway| at(ends::peer(gateway.far_end())))

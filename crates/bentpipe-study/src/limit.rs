@@ -24,7 +24,7 @@ use std::borrow::Cow;
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::gateway::{Satellite, line_overhead, max_payload};
-use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts, Track};
+use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::DATA_HEADER;
 use bentpipe_engine::stp::StpConfig;
@@ -77,7 +77,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         FlowKind::Quic(quic) => (vec![SegmentSize::of_quic(quic)], SegmentSize::of_quic_opening(quic), quic.workload),
         FlowKind::Udp(_) => return Ok(None),
     };
-    let best: Vec<_> = scenario.links.iter().map(|link| at_best(&link.config)).collect();
+    let best: Vec<_> = scenario.links.iter().map(|link| link.config.at_best()).collect();
     let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
     if let Some(through) = through_a_tunnel(flow) {
         sizes.truncate(1);
@@ -150,16 +150,6 @@ fn legs_over<'s>(
     }
     let legs = topology::legs(flow).into_iter();
     legs.map(|leg| Ok((links(&leg.forward_path(scenario)?), links(&leg.return_path(scenario)?)))).collect()
-}
-
-/// A link at its best, with the lowest of the losses that a schedule or a trace gives it.
-fn at_best(link: &LinkConfig) -> Cow<'_, LinkConfig> {
-    let mut best = link.at_best();
-    let losses = link.moves.as_ref().and_then(|moves| moves.loss.as_ref());
-    if let Some(lowest) = losses.and_then(|track| track.values().min()) {
-        best.to_mut().good.packet = Track::probability(lowest);
-    }
-    best
 }
 
 /// A link whose rate repeats, at the highest of its rates; without a limit if that is not known.

@@ -357,8 +357,8 @@ impl LinkConfig {
         tracked.or(drawn).map_or(self.delay, Duration::from_ticks)
     }
 
-    /// The link at its best, for lower bounds: with its lowest delay, and its highest rate or, if the rate repeats, the
-    /// mean rate.
+    /// The link at its best, for lower bounds: with its lowest delay, the lowest loss of its schedule or trace, and its
+    /// highest rate or, if the rate repeats, the mean rate.
     pub fn at_best(&self) -> Cow<'_, LinkConfig> {
         let moves = self.moves.as_deref();
         let phases = self.phases.as_ref();
@@ -369,10 +369,12 @@ impl LinkConfig {
         let tracked = moves.and_then(|moves| moves.delay.as_ref()).and_then(|track| track.values().min());
         let drawn = phases.and_then(|phases| Some(phases.delay?.0.as_ticks()));
         let delay = tracked.or(drawn).map_or(self.delay, Duration::from_ticks);
-        if (rate, delay) == (self.rate, self.delay) {
+        let lowest = moves.and_then(|moves| moves.loss.as_ref()).and_then(|track| track.values().min());
+        let packet = lowest.map_or(self.good.packet, Track::probability);
+        if (rate, delay, packet) == (self.rate, self.delay, self.good.packet) {
             return Cow::Borrowed(self);
         }
-        Cow::Owned(LinkConfig { rate, delay, ..self.clone() })
+        Cow::Owned(LinkConfig { rate, delay, good: LossConfig { packet, ..self.good }, ..self.clone() })
     }
 
     /// The period of a rate that repeats (a trace, bursts or a schedule), if there is one.

@@ -1,8 +1,9 @@
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 
 use super::super::{
-    Arrival, Change, Distribution, Jitter, Link, LinkConfig, LinkCounters, Moves, Outcome, Phases, QueueLimit, Reorder,
-    Track, Wire,
+    Arrival, Change, Distribution, Jitter, Link, LinkConfig, LinkCounters, LossConfig, Moves, Outcome, Phases,
+    QueueLimit, Reorder, Track, Wire,
 };
 use super::*;
 use crate::machine::Context;
@@ -206,4 +207,19 @@ fn packets_of_one_instant_have_their_own_draws() {
     let twice = out_and_counters(&config, [0; 1000]).1.duplicated;
     // The deviation is sqrt(1000 * 0.25) = 15.8; four of them.
     assert!(twice.abs_diff(500) < 64, "{twice}");
+}
+
+#[test]
+fn a_link_at_its_best_has_the_lowest_loss_of_its_schedule() {
+    let loss = |of: &[f64]| {
+        let values: Vec<u64> = of.iter().map(|&value| Track::of_probability(probability(value))).collect();
+        track(values[0], &[(100, 0, values[1]), (200, 0, values[2])], None)
+    };
+    let mut config = config();
+    config.good.packet = probability(0.02);
+    assert!(matches!(config.at_best(), Cow::Borrowed(_)));
+    config.moves = Some(Arc::new(Moves { loss: loss(&[0.2, 0.01, 0.3]), ..Moves::default() }));
+    let best = config.at_best();
+    assert_eq!(best.good, LossConfig { packet: probability(0.01), ..config.good });
+    assert_eq!((best.rate, best.delay), (config.rate, config.delay));
 }

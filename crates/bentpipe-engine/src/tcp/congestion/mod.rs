@@ -4,9 +4,6 @@
 //! implementation of [`CongestionRules`], and a row in `congestion_controls!` in `variant.rs`.
 //! `docs/howto/add-a-congestion-control.md` walks through it.
 
-use alloc::boxed::Box;
-use alloc::string::String;
-
 mod bbr;
 mod bbr3;
 mod cubic;
@@ -30,12 +27,13 @@ mod vegas;
 mod westwood;
 mod window;
 
+use alloc::boxed::Box;
+
 pub(in crate::tcp) use self::rules::{CongestionRules, Properties};
 pub(in crate::tcp) use self::sample::{AckSample, Delivered, FoundLost, Marks};
 pub(in crate::tcp) use self::unused::Unused;
 use self::usage::Usage;
 pub(in crate::tcp) use self::window::Window;
-
 use super::config::TcpConfig;
 use super::loss::{FoundBy, LossReport};
 use super::pacing::{self, Pacing};
@@ -215,7 +213,7 @@ macro_rules! controls {
 
         impl CongestionControl {
             /// The name of the control, with the growth per ACK if `growth` affects it.
-            pub fn describe(self, growth: Growth) -> String {
+            pub fn describe(self, growth: Growth) -> alloc::string::String {
                 match self {
                     $(CongestionControl::$name => <$control>::describe(growth),)+
                 }

@@ -23,6 +23,7 @@ use self::burst::Burst;
 use self::inflate::Inflate;
 use self::limited::Limited;
 pub(in crate::tcp) use self::parts::Parts;
+pub(in crate::tcp) use self::phase::Chooser;
 pub use self::phase::Phase;
 use self::pipe::Pipe;
 use super::config::SsthreshBase;
@@ -35,17 +36,6 @@ use super::span::Span;
 #[cfg(feature = "ns2")]
 use super::variant::PipeForm;
 use super::variant::{Exit, Recovery, ReentryGuard, Startup, TimeoutRepair, Variant};
-
-/// What chooses the next segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp) enum Chooser {
-    /// The window.
-    Window,
-    /// The pipe.
-    Pipe,
-    /// The run of the burst estimate.
-    Run,
-}
 
 /// A way to repair losses, with its state.
 #[derive(Clone, Debug)]

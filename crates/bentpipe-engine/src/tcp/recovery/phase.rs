@@ -1,4 +1,4 @@
-//! Tells congestion controls whether losses are being repaired.
+//! Whether losses are being repaired, and what then chooses the next segment.
 
 /// The sender's recovery phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,4 +9,15 @@ pub enum Phase {
     Recovery,
     /// After a timeout or Tahoe's restart, until `recover` is acknowledged.
     Loss,
+}
+
+/// What chooses the next segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tcp) enum Chooser {
+    /// The window.
+    Window,
+    /// The pipe.
+    Pipe,
+    /// The run of the burst estimate.
+    Run,
 }

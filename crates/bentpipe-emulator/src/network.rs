@@ -220,7 +220,10 @@ impl Network {
                 // The link counts its drops.
                 let _ = self.network.offer(at, begun, &mut NoProbe, link, parcel);
             }
-            Hop::Station(station) => self.network.enter(at, &mut NoProbe, station, parcel),
+            Hop::Station(station) => {
+                // The network returns a dropped packet when its turn comes.
+                let _ = self.network.enter(at, &mut NoProbe, station, parcel);
+            }
             Hop::Layer { end, .. } => {
                 let far = self.network.layers().far(end);
                 let packet = parcel.packet.to_bytes();

@@ -242,11 +242,14 @@ impl World {
         match hop {
             Hop::Link(link) => {
                 let (now, age) = (self.now, self.age);
-                if let Err(parcel) = self.network.offer(now, || age.begun(now), &mut watch, link, parcel) {
+                if let Err((parcel, _)) = self.network.offer(now, || age.begun(now), &mut watch, link, parcel) {
                     self.lose(parcel, observer);
                 }
             }
-            Hop::Station(station) => self.network.enter(self.now, &mut watch, station, parcel),
+            Hop::Station(station) => {
+                // The network returns a dropped packet when its turn comes.
+                let _ = self.network.enter(self.now, &mut watch, station, parcel);
+            }
             Hop::Layer { end, .. } => self.enter_layer(end, parcel, observer),
             Hop::Arrived => self.deliver(parcel.to(), parcel, observer),
         }

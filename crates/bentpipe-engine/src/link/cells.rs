@@ -227,13 +227,17 @@ impl<P: Wire> CellPort<P> {
     }
 
     /// Offers a packet on a channel. [`take`](CellPort::take) returns its fate.
-    pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, vc: u32, packet: P) {
+    ///
+    /// # Errors
+    /// Returns the reason if the packet is dropped at once. If its cells arrive one by one over their own line, the port
+    /// decides later, so only [`take`](CellPort::take) tells.
+    pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, vc: u32, packet: P) -> Result<(), DropReason> {
         self.advance(cx.now);
         self.counters.offered += 1;
         self.held += 1;
         if self.drop_list.binary_search(&(self.counters.offered - 1)).is_ok() {
             self.refused.push_back((packet, DropReason::Listed));
-            return;
+            return Err(DropReason::Listed);
         }
         if self.active.is_empty() && self.busy_until <= self.fine(cx.now) {
             self.epoch = cx.now;
@@ -250,12 +254,16 @@ impl<P: Wire> CellPort<P> {
         });
         if self.channels[vc as usize].train.is_some() {
             self.channels[vc as usize].behind.push_back(packet);
-            return;
+            return Ok(());
         }
         self.begin(vc, packet, now);
-        if self.spacing == 0 {
-            self.advance(cx.now);
+        if self.spacing > 0 {
+            return Ok(());
         }
+        // No other train is under way, so only this packet can be dropped now.
+        let before = self.refused.len();
+        self.advance(cx.now);
+        self.refused.get(before).map_or(Ok(()), |&(_, reason)| Err(reason))
     }
 
     /// The next packet whose fate is known by `cx.now`: delivered, or the reason of its loss.

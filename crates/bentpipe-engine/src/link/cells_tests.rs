@@ -39,7 +39,7 @@ fn config(bits: u64, cells: CellConfig) -> LinkConfig {
 /// Runs the port like a driver: the fate of each packet, in the order reported.
 fn port(config: &LinkConfig, channels: usize, offers: &[Offer]) -> Vec<(usize, Fate_)> {
     let mut port = CellPort::new(config, 1, "port", channels);
-    let mut fates = Vec::new();
+    let (mut fates, mut dropped) = (Vec::new(), Vec::new());
     let mut offers = offers.iter().peekable();
     loop {
         let head = port.head().map(|(at, _)| at);
@@ -47,7 +47,8 @@ fn port(config: &LinkConfig, channels: usize, offers: &[Offer]) -> Vec<(usize, F
         let Some(now) = offer.map(|offer| offer.at).or(head) else { break };
         let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
         if let Some(offer) = offer {
-            port.offer(&mut cx, offer.vc, offer.packet);
+            let verdict = port.offer(&mut cx, offer.vc, offer.packet);
+            dropped.extend(verdict.err().map(|reason| (offer.packet.number, Err(reason))));
         }
         while let Some((packet, fate)) = port.take(&mut cx) {
             fates.push((packet.number, fate.map(|()| now)));
@@ -57,6 +58,11 @@ fn port(config: &LinkConfig, channels: usize, offers: &[Offer]) -> Vec<(usize, F
     let counters = port.counters();
     assert_eq!(counters.offered, fates.len() as u64);
     assert_eq!(counters.offered, counters.delivered + counters.dropped());
+    // Without lines, all cells come at once, and the port's verdict with them.
+    let is_of_port = |&&(_, fate): &&(usize, Fate_)| fate.is_err_and(|reason| reason != DropReason::Channel);
+    let lines = config.cells.is_some_and(|cells| cells.line.is_some());
+    let at_once: Vec<_> = fates.iter().filter(is_of_port).filter(|_| !lines).copied().collect();
+    assert_eq!(sorted(dropped), sorted(at_once));
     fates
 }
 
@@ -164,7 +170,7 @@ fn overload(cells: CellConfig) -> (LinkCounters, CellCounters) {
     let mut port = CellPort::new(&config, 1, "port", 3);
     for number in 0..300 {
         let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut NoProbe };
-        port.offer(&mut cx, number as u32 % 3, Packet { number, cells: 10 });
+        assert_eq!(port.offer(&mut cx, number as u32 % 3, Packet { number, cells: 10 }), Ok(()), "cells are on lines");
     }
     while let Some((now, _)) = port.head() {
         let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };

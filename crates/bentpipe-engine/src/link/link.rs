@@ -208,13 +208,13 @@ impl<P: Wire> Link<P> {
     /// marked it.
     ///
     /// # Errors
-    /// Returns the drop reason and the packet if the link does not admit it.
+    /// Returns the packet and the drop reason if the link does not admit it.
     pub(crate) fn offer_or_return<Pr: Probe>(
         &mut self,
         cx: &mut Context<'_, Pr>,
         packet: P,
         marked: bool,
-    ) -> Result<(), (DropReason, P)> {
+    ) -> Result<(), (P, DropReason)> {
         let transit = self.transit(cx, &packet, || Time::NEVER);
         self.counters.note_offered(transit.map(|transit| transit.waiting));
         match transit {
@@ -223,7 +223,7 @@ impl<P: Wire> Link<P> {
                 self.carry(transit, packet);
                 Ok(())
             }
-            Err(reason) => Err((reason, packet)),
+            Err(reason) => Err((packet, reason)),
         }
     }
 

@@ -82,6 +82,16 @@ impl Queue {
     }
 }
 
+/// A packet that was dropped.
+#[derive(Debug)]
+struct Refused<P> {
+    at: Time,
+    /// The handle that it had.
+    handle: u32,
+    packet: P,
+    reason: DropReason,
+}
+
 /// A link with its queue.
 #[derive(Debug)]
 pub struct ManagedLink<P> {
@@ -92,8 +102,8 @@ pub struct ManagedLink<P> {
     bytes: u64,
     /// True if CoDel marks packets that understand ECN instead of dropping them.
     marking: bool,
-    /// Packets that the queue dropped, and when.
-    refused: VecDeque<(Time, P, DropReason)>,
+    /// Packets that were dropped.
+    refused: VecDeque<Refused<P>>,
     /// When the line will have sent everything given to it, and when it was given the last packet.
     line_free: Time,
     begun: Time,
@@ -134,9 +144,13 @@ impl<P: Wire> ManagedLink<P> {
     }
 
     /// Queues a packet. If another one is dropped for it, [`ManagedLink::take`] returns the dropped one.
-    pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) {
+    ///
+    /// # Errors
+    /// Returns the reason if this packet is dropped at once. [`ManagedLink::take`] returns it, too.
+    pub fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, packet: P) -> Result<(), DropReason> {
         let now = cx.now;
         self.run(now);
+        let before = self.refused.len();
         self.counters.offered += 1;
         let (packets, bytes) = (self.queue.len() as u32, self.bytes);
         cx.emit(|| Event::Queue { packets, bytes, average: None });
@@ -153,6 +167,8 @@ impl<P: Wire> ManagedLink<P> {
         }
         self.run(now);
         self.counters.max_waiting = self.counters.max_waiting.max(self.queue.len() as u32);
+        let dropped = self.refused.range(before..).find(|refused| refused.handle == handle);
+        dropped.map_or(Ok(()), |refused| Err(refused.reason))
     }
 
     fn hold(&mut self, packet: P) -> u32 {
@@ -169,7 +185,7 @@ impl<P: Wire> ManagedLink<P> {
     fn refuse(&mut self, now: Time, handle: u32, reason: DropReason) {
         if let Some(packet) = self.let_go(handle) {
             *self.counters.dropped_for(reason) += 1;
-            self.refused.push_back((now, packet, reason));
+            self.refused.push_back(Refused { at: now, handle, packet, reason });
         }
     }
 
@@ -196,8 +212,8 @@ impl<P: Wire> ManagedLink<P> {
         let mut probe = NoProbe;
         let mut cx = Context { now: at, who: crate::probe::Who(0), probe: &mut probe };
         // The link handles the MTU and the drop list.
-        if let Err((reason, packet)) = self.link.offer_or_return(&mut cx, packet, marked) {
-            self.refused.push_back((at, packet, reason));
+        if let Err((packet, reason)) = self.link.offer_or_return(&mut cx, packet, marked) {
+            self.refused.push_back(Refused { at, handle, packet, reason });
         }
         self.begun = at;
         self.line_free = at + self.link.backlog(at);
@@ -205,7 +221,7 @@ impl<P: Wire> ManagedLink<P> {
 
     /// When to call [`ManagedLink::take`], and when that was decided.
     pub fn head(&self) -> Option<(Time, Time)> {
-        let refused = self.refused.front().map(|(at, ..)| (*at, *at));
+        let refused = self.refused.front().map(|refused| (refused.at, refused.at));
         let next = (!self.queue.is_empty()).then_some((self.line_free, self.begun));
         [refused, next, self.link.head()].into_iter().flatten().min()
     }
@@ -213,7 +229,7 @@ impl<P: Wire> ManagedLink<P> {
     /// The next packet that has passed or was dropped by `cx.now`.
     pub fn take<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>) -> Option<(P, Result<Altered, DropReason>)> {
         self.run(cx.now);
-        if let Some((_, packet, reason)) = self.refused.pop_front() {
+        if let Some(Refused { packet, reason, .. }) = self.refused.pop_front() {
             cx.emit(|| Event::Dropped { reason });
             return Some((packet, Err(reason)));
         }

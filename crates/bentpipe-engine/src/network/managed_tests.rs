@@ -41,8 +41,13 @@ fn link(discipline: fn(Codel) -> Discipline, limit: QueueLimit) -> ManagedLink<P
     ManagedLink::new(&config, 1, "sat").expect("it is managed")
 }
 
-fn offer(link: &mut ManagedLink<Packet>, now: Time, packet: Packet) {
-    link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, packet);
+fn offer(link: &mut ManagedLink<Packet>, now: Time, packet: Packet) -> Result<(), DropReason> {
+    link.offer(&mut Context { now, who: Who(0), probe: &mut NoProbe }, packet)
+}
+
+/// Offers a packet that is not dropped at once.
+fn admit(link: &mut ManagedLink<Packet>, now: Time, packet: Packet) {
+    assert_eq!(offer(link, now, packet), Ok(()));
 }
 
 type Came = (u64, Packet, Result<Altered, DropReason>);
@@ -64,11 +69,12 @@ fn packet(flow: u64, number: u32) -> Packet {
 fn a_short_queue_is_a_plain_link() {
     let mut link = link(Discipline::Codel, QueueLimit::Packets(2));
     let mut all = Vec::new();
-    for n in 0..4 {
-        offer(&mut link, at(0), packet(0, n));
+    for n in 0..3 {
+        admit(&mut link, at(0), packet(0, n));
     }
+    assert_eq!(offer(&mut link, at(0), packet(0, 3)), Err(DropReason::QueueFull));
     out(&mut link, at(50), &mut all);
-    offer(&mut link, at(50), packet(0, 4));
+    admit(&mut link, at(50), packet(0, 4));
     assert_eq!(link.in_flight(), 4);
     out(&mut link, at(1000), &mut all);
     // One on the line, two wait, one is refused at once. The line is idle from 24 to 50 ms.
@@ -92,7 +98,7 @@ fn codel_drops_by_its_law() {
     let mut link = link(Discipline::Codel, QueueLimit::Unlimited);
     let mut all = Vec::new();
     for n in 0..100 {
-        offer(&mut link, at(0), packet(0, n));
+        admit(&mut link, at(0), packet(0, n));
     }
     out(&mut link, at(5000), &mut all);
     let dropped: Vec<u64> = all.iter().filter(|came| came.2 == Err(DropReason::Early)).map(|came| came.0).collect();
@@ -108,7 +114,7 @@ fn codel_marks_what_understands_it() {
     let mut link = link(Discipline::Codel, QueueLimit::Unlimited);
     let mut all = Vec::new();
     for n in 0..100 {
-        offer(&mut link, at(0), packet(9, n));
+        admit(&mut link, at(0), packet(9, n));
     }
     out(&mut link, at(5000), &mut all);
     let marks = |came: &&Came| came.2 == Ok(Altered { marked: true, ..Altered::NOT });
@@ -124,10 +130,10 @@ fn flows_take_turns() {
     let mut link = link(Discipline::FqCodel, QueueLimit::Packets(40));
     let mut all = Vec::new();
     for n in 0..30 {
-        offer(&mut link, at(0), packet(1, n));
+        admit(&mut link, at(0), packet(1, n));
     }
     out(&mut link, at(20), &mut all);
-    offer(&mut link, at(20), Packet { flow: 2, len: 100, number: 0 });
+    admit(&mut link, at(20), Packet { flow: 2, len: 100, number: 0 });
     out(&mut link, at(2000), &mut all);
     let quiet = all.iter().find(|came| came.1.flow == 2).expect("it comes");
     // The line is busy until 24 ms. A flow that was quiet goes first: 0.8 ms and 100.
@@ -136,9 +142,9 @@ fn flows_take_turns() {
     let mut full = self::link(Discipline::FqCodel, QueueLimit::Packets(5));
     let mut all = Vec::new();
     for n in 0..6 {
-        offer(&mut full, at(0), packet(1, n));
+        admit(&mut full, at(0), packet(1, n));
     }
-    offer(&mut full, at(0), packet(2, 0));
+    admit(&mut full, at(0), packet(2, 0));
     out(&mut full, at(2000), &mut all);
     let lost: Vec<(u64, u32)> =
         all.iter().filter(|came| came.2.is_err()).map(|came| (came.1.flow, came.1.number)).collect();
@@ -154,11 +160,33 @@ fn an_idle_line_takes_any_packet() {
             let mut link = link(discipline, limit);
             let mut all = Vec::new();
             for (ms, number) in [(0, 0), (1, 1), (8, 2), (100, 3)] {
-                offer(&mut link, at(ms), packet(1, number));
+                let expected = if number == 1 { Err(DropReason::QueueFull) } else { Ok(()) };
+                assert_eq!(offer(&mut link, at(ms), packet(1, number)), expected);
             }
             out(&mut link, at(2000), &mut all);
             let passed: Vec<u32> = all.iter().filter(|came| came.2.is_ok()).map(|came| came.1.number).collect();
             assert_eq!(passed, [0, 2, 3], "{limit:?}");
         }
     }
+}
+
+/// The line refuses a packet that is longer than the MTU. If it is idle, that is known when the packet is offered.
+#[test]
+fn the_verdict_of_an_idle_line_is_known_at_once() {
+    let mut config = LinkConfig::clean(Rate::from_bits_per_second(1_000_000), ms(100));
+    config.mtu = Some(900);
+    config.queue.discipline = Discipline::Codel(Codel { target: ms(5), interval: ms(100) });
+    let mut link = ManagedLink::new(&config, 1, "sat").expect("it is managed");
+    let short = |number| Packet { flow: 0, len: 500, number };
+    assert_eq!(offer(&mut link, at(0), packet(0, 0)), Err(DropReason::TooLong));
+    admit(&mut link, at(0), short(1));
+    // The line is busy until 4 ms. It refuses the first of these when it is free, not the last that was offered.
+    admit(&mut link, at(1), packet(0, 2));
+    admit(&mut link, at(1), short(3));
+    admit(&mut link, at(5), short(4));
+    let mut all = Vec::new();
+    out(&mut link, at(1000), &mut all);
+    let lost: Vec<_> = all.iter().filter(|came| came.2.is_err()).map(|came| (came.1.number, came.2)).collect();
+    assert_eq!(lost, [(0, Err(DropReason::TooLong)), (2, Err(DropReason::TooLong))]);
+    assert_eq!(all.len(), 5);
 }

@@ -47,12 +47,14 @@ impl<P: Bound> Station<P> {
         Who(LINK_BASE + self.link().map_or(0, |link| link.0))
     }
 
-    /// Offers a packet. If a port refuses it, the port reports that when its turn comes.
-    fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, channel: u32, packet: P) {
+    fn offer<Pr: Probe>(&mut self, cx: &mut Context<'_, Pr>, channel: u32, packet: P) -> Result<(), DropReason> {
         match self {
             Station::Cells { port, .. } => port.offer(cx, channel, packet),
             Station::Managed { port, .. } => port.offer(cx, packet),
-            Station::Host(server) => server.offer(cx.now, packet),
+            Station::Host(server) => {
+                server.offer(cx.now, packet);
+                Ok(())
+            }
         }
     }
 
@@ -190,7 +192,7 @@ impl<P: Bound> Network<P> {
     /// Offers a packet to a link at `now`. `begun` returns when the event was scheduled, and is called only for ties.
     ///
     /// # Errors
-    /// Returns the packet if it is lost, here or on the way to the end of its chain.
+    /// Returns the packet and the reason if it is lost, here or on the way to the end of its chain.
     // Not inlined: inlining it cost TCP's sender its registers.
     #[inline(never)]
     pub fn offer<W: Watch<P>>(
@@ -200,7 +202,7 @@ impl<P: Bound> Network<P> {
         watch: &mut W,
         link: LinkId,
         packet: P,
-    ) -> Result<(), P> {
+    ) -> Result<(), (P, DropReason)> {
         debug_assert!(!W::WATCHES || !self.routes.has_chains(), "with chains, events are out of order");
         watch.packet(now, link, Passage::Offered, &packet);
         let (mut at, mut time, length) = (link.index(), now, packet.wire_len());
@@ -253,7 +255,7 @@ impl<P: Bound> Network<P> {
         watch: &mut W,
         mut at: usize,
         packet: P,
-    ) -> Result<(), P> {
+    ) -> Result<(), (P, DropReason)> {
         let length = packet.wire_len();
         loop {
             let id = LinkId::from(at);
@@ -266,11 +268,11 @@ impl<P: Bound> Network<P> {
                 (Ok(transit), _) => transit,
                 (Err(reason), Some(came)) => {
                     self.links[came.component()].log.amend(Fate::Refused(reason));
-                    return Err(packet);
+                    return Err((packet, reason));
                 }
                 (Err(reason), None) => {
                     watch.packet(now, id, Passage::Dropped(reason), &packet);
-                    return Err(packet);
+                    return Err((packet, reason));
                 }
             };
             if is_record && let Some(came) = came {
@@ -292,21 +294,32 @@ impl<P: Bound> Network<P> {
             let length = link.note_arrival(length, lost);
             log.note(Passing { arrives, begun: begins, length, next, fate }, now);
             if lost {
-                return Err(packet);
+                return Err((packet, DropReason::Channel));
             }
             (came, at) = (Some(Due::new(arrives, begins, at)), next.index());
         }
     }
 
     /// Passes a packet to a station.
-    pub fn enter<W: Watch<P>>(&mut self, now: Time, watch: &mut W, station: StationId, packet: P) {
+    ///
+    /// # Errors
+    /// Returns the reason if the station drops the packet at once. The packet itself is still in the station:
+    /// [`Network::take`] returns it with this reason, and is the only one to return other packets that this one displaces.
+    pub fn enter<W: Watch<P>>(
+        &mut self,
+        now: Time,
+        watch: &mut W,
+        station: StationId,
+        packet: P,
+    ) -> Result<(), DropReason> {
         let channel = self.channels[packet.to().index()];
         let at = &mut self.stations[station.index()];
         if let Some(link) = at.link() {
             watch.packet(now, link, Passage::Offered, &packet);
         }
-        at.offer(&mut Context { now, who: at.who(), probe: watch }, channel, packet);
+        let verdict = at.offer(&mut Context { now, who: at.who(), probe: watch }, channel, packet);
         self.plan(station);
+        verdict
     }
 
     /// Takes the packet that has passed a link, if it arrived unaltered and all packets leave their chain here. Returns

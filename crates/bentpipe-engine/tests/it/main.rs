@@ -7,3 +7,4 @@ mod pair;
 mod properties;
 mod seeds;
 mod splice;
+mod verdicts;

@@ -19,7 +19,10 @@
 //! 6. [`Rules`], installed in the kernel; [`Readings`], the measured values; [`Control`] and [`Scrape`], which serve
 //!    them.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(feature = "command"), allow(dead_code, unused_imports, reason = "the command alone uses some"))]
+#![cfg_attr(
+    not(feature = "command"),
+    allow(dead_code, unused_imports, unused_macros, reason = "the command alone uses some")
+)]
 
 mod access;
 mod both;

@@ -1,8 +1,9 @@
 //! Links, cell ports and processors, and the paths over them: one network for every driver.
 //!
 //! A driver lays paths ([`Routes::lead`]) and sends packets ([`Network::offer`] to a link, [`Network::enter`] to a
-//! station). At the time of [`Network::first`], it takes the packets that have passed ([`Network::take`]) and gets
-//! their next hop ([`Hop`]). Ends and link layers belong to the driver. Events are ordered by [`Due`].
+//! station). Both return the reason of a drop that is decided at once, such as that of a full queue. At the time of
+//! [`Network::first`], the driver takes the packets that have passed ([`Network::take`]) and gets their next hop
+//! ([`Hop`]). Ends and link layers belong to the driver. Events are ordered by [`Due`].
 //!
 //! Without an observer, a packet can pass links in a row with one event in all, not one per link: these links form a
 //! chain.

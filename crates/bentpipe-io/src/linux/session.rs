@@ -110,7 +110,7 @@ impl Session {
     }
 
     fn begin_in(folder: &Path) -> io::Result<Self> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at(folder))?;
         is_ours(folder)?;
         let _turn = turn(folder)?;
         sweep(folder)?;
@@ -119,8 +119,8 @@ impl Session {
         let stem = format!("{}-{}", network(), std::process::id());
         let mut paths = (0..).map(|n: u32| (n, folder.join(format!("{stem}-{n}"))));
         let (number, path) = paths.find(|(_, path)| !path.exists()).expect("some number is free");
-        let file = OpenOptions::new().create_new(true).read(true).write(true).open(&path)?;
-        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| error)?;
+        let file = OpenOptions::new().create_new(true).read(true).write(true).open(&path).map_err(at(&path))?;
+        let file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, error)| at(&path)(error.into()))?;
         Ok(Session { folder: folder.to_owned(), path, file, number, made: Vec::new() })
     }
 
@@ -140,9 +140,9 @@ impl Session {
     /// Records an item before it is created.
     ///
     /// # Errors
-    /// Fails if the record cannot be written, for example if the disk is full.
+    /// Fails with the path if the record cannot be written, for example if the disk is full.
     pub fn note(&mut self, made: Made) -> io::Result<()> {
-        self.file.write_all(made.line().as_bytes())?;
+        self.file.write_all(made.line().as_bytes()).map_err(at(&self.path))?;
         self.made.push(made);
         Ok(())
     }
@@ -163,7 +163,7 @@ impl Session {
             .and_then(|()| mode(&folder, 0o755))
             .and_then(|()| std::fs::write(&file, text))
             .and_then(|()| mode(&file, 0o644));
-        written.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))
+        written.map_err(at(&folder))
     }
 
     /// Changes a kernel setting until no run needs the change any more. `path` is relative to `/proc/sys`.
@@ -175,7 +175,7 @@ impl Session {
         let place = Path::new("/proc/sys").join(path);
         let now = std::fs::read_to_string(&place)?.trim().to_owned();
         // A value set by another run is not the original value.
-        let others = living(&self.folder)?;
+        let others = living(&self.folder, None)?;
         let before = others.into_iter().find_map(|made| match made {
             Made::Setting(same, before) if same == path => Some(before),
             _ => None,
@@ -186,16 +186,21 @@ impl Session {
         self.note(Made::Setting(path.to_owned(), before.unwrap_or(now)))?;
         std::fs::write(place, value)
     }
+
+    /// Removes all items with `undo`, and then their record: if the run is killed in between, the next run removes the rest.
+    fn end(&self, undo: impl Fn(&Made, &[Made])) {
+        let others = living(&self.folder, Some(&self.path)).unwrap_or_default();
+        for made in self.made.iter().rev() {
+            undo(made, &others);
+        }
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         let turn = turn(&self.folder);
-        let _ = std::fs::remove_file(&self.path);
-        let others = living(&self.folder).unwrap_or_default();
-        for made in self.made.iter().rev() {
-            made.undo(&others);
-        }
+        self.end(Made::undo);
         let is_last = || std::fs::read_dir(&self.folder).is_ok_and(|entries| entries.count() == 1);
         if self.folder != Path::new(FOLDER) && is_last() {
             // A user namespace's folder ends with its last run. Only the lock is left in it.
@@ -205,9 +210,14 @@ impl Drop for Session {
     }
 }
 
+/// Names a file or folder in an error.
+fn at(path: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 /// Refuses a folder to which another user may write, because its records are carried out.
 fn is_ours(folder: &Path) -> io::Result<()> {
-    let (found, process) = (std::fs::symlink_metadata(folder)?, std::fs::metadata("/proc/self")?);
+    let (found, process) = (std::fs::symlink_metadata(folder).map_err(at(folder))?, std::fs::metadata("/proc/self")?);
     if found.is_dir() && found.uid() == process.uid() && found.mode() & 0o022 == 0 {
         return Ok(());
     }
@@ -216,8 +226,9 @@ fn is_ours(folder: &Path) -> io::Result<()> {
 
 /// Lets only one run at a time change shared state.
 fn turn(folder: &Path) -> io::Result<Flock<File>> {
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join("lock"))?;
-    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
+    let path = folder.join("lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(at(&path))?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| at(&path)(error.into()))
 }
 
 /// The number of the current network namespace.
@@ -248,11 +259,11 @@ fn read(mut file: &File) -> io::Result<Vec<Made>> {
     Ok(text.lines().filter_map(Made::parse).collect())
 }
 
-/// The items of live runs.
-fn living(folder: &Path) -> io::Result<Vec<Made>> {
+/// The items of live runs, except of the one with the record `except`.
+fn living(folder: &Path, except: Option<&Path>) -> io::Result<Vec<Made>> {
     let mut all = Vec::new();
     for (path, lock) in records(folder)? {
-        if lock.is_none() {
+        if lock.is_none() && except != Some(&*path) {
             all.extend(read(&File::open(path)?)?);
         }
     }
@@ -261,13 +272,13 @@ fn living(folder: &Path) -> io::Result<Vec<Made>> {
 
 /// Removes what dead runs left.
 fn sweep(folder: &Path) -> io::Result<()> {
-    let living = living(folder)?;
+    let living = living(folder, None)?;
     for (path, lock) in records(folder)? {
         let Some(lock) = lock else { continue };
         for made in read(&lock)?.iter().rev() {
             made.undo(&living);
         }
-        std::fs::remove_file(path)?;
+        std::fs::remove_file(&path).map_err(at(&path))?;
     }
     Ok(())
 }
@@ -299,7 +310,7 @@ mod tests {
         let second = Session::begin_in(&folder).expect("a folder for all");
         assert_eq!((first.number(), second.number()), (0, 1));
         // The second run has not treated the first one as dead.
-        assert_eq!((count(), living(&folder).expect("readable")), (2, vec![Made::Setting(path, "1".into())]));
+        assert_eq!((count(), living(&folder, None).expect("readable")), (2, vec![Made::Setting(path, "1".into())]));
         drop(second);
         assert_eq!(count(), 1);
         // A record without a lock belongs to a dead run, and the next run removes it.
@@ -309,6 +320,38 @@ mod tests {
         assert!(!dead.exists());
         drop(first);
         assert!(!folder.exists(), "nothing is left where no system cleans up");
+    }
+
+    /// A run that is killed while it removes its items still has a record, so that the next run removes the rest.
+    #[test]
+    fn a_record_outlives_its_items() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut session = Session::begin_in(folder.path()).expect("a folder for all");
+        let path = "net/ipv4/no_such_setting".to_owned();
+        let made = [Made::Table("no_such_table".into()), Made::Setting(path, "1".into())];
+        for made in made.clone() {
+            session.note(made).expect("writable");
+        }
+        let undone = std::cell::RefCell::new(Vec::new());
+        session.end(|made, others| {
+            assert_eq!(read(&File::open(&session.path).expect("a record")).expect("readable"), session.made);
+            assert_eq!(others, [], "the run itself needs its items no longer");
+            undone.borrow_mut().push(made.clone());
+        });
+        assert_eq!(undone.into_inner(), [made[1].clone(), made[0].clone()]);
+        assert!(!session.path.exists());
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_written_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        std::fs::write(&path, "").expect("room");
+        let told = |folder: &Path| Session::begin_in(folder).expect_err("it is refused").to_string();
+        assert!(told(&path).starts_with(&format!("{}: ", path.display())), "{}", told(&path));
+        std::fs::create_dir(folder.path().join("lock")).expect("room");
+        let lock = folder.path().join("lock");
+        assert!(told(folder.path()).starts_with(&format!("{}: ", lock.display())), "{}", told(folder.path()));
     }
 
     /// Otherwise, that user could make root delete namespaces and change kernel settings.

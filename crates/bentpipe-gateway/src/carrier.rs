@@ -330,6 +330,9 @@ impl Carrier {
             add(&mut self.past, &endpoint);
             self.past.srtt = None;
         }
+        // A frame of the old link would be taken for one of the new link with the same number.
+        self.cutter.clear();
+        self.joiner.clear();
         self.endpoint = (event == Event::Up).then(|| LinkEndpoint::new(&self.config));
         self.set_room(self.room);
         self.events.push_back(event);

@@ -51,6 +51,11 @@ impl Cutter {
         self.next += 1;
         Some(PART_HEADER + bytes.len())
     }
+
+    /// Drops the parts that are still to be sent.
+    pub(crate) fn clear(&mut self) {
+        self.next = self.count;
+    }
 }
 
 #[derive(Debug, Default)]
@@ -70,6 +75,11 @@ impl Joiner {
     /// A joiner of frames of up to `max_frame` bytes, of which it holds 16.
     pub(crate) fn new(max_frame: usize) -> Self {
         Joiner { frames: Default::default(), max_frame }
+    }
+
+    /// Drops incomplete frames.
+    pub(crate) fn clear(&mut self) {
+        self.frames = Default::default();
     }
 
     /// Takes a part. Returns the frame if it is complete. Malformed parts are dropped.

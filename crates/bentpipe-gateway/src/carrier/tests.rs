@@ -236,6 +236,27 @@ fn packets_of_ipv6_pass_short_paths() {
     }
 }
 
+/// The parts of a frame of the old link are neither sent nor joined on the new one.
+#[test]
+fn parts_end_with_their_link() {
+    let [mut sender, mut receiver] = World::new().ends;
+    let next = |sender: &mut Carrier| {
+        let mut out = [0; 1500];
+        sender.cutter.write(&mut out).map(|length| out[..length].to_vec())
+    };
+    let frame = [7; 1000];
+    assert!(sender.cutter.take(&frame, 504));
+    let [first, second] = [0, 1].map(|_| next(&mut sender).expect("two parts"));
+    assert_eq!(receiver.joiner.take(&first), None);
+    receiver.on_event(Event::Up);
+    assert_eq!(receiver.joiner.take(&second), None, "its first part came on the old link");
+    assert_eq!(receiver.joiner.take(&first).as_deref(), Some(&frame[..]));
+
+    assert!(sender.cutter.take(&frame, 504) && next(&mut sender).is_some());
+    sender.on_event(Event::Up);
+    assert_eq!(next(&mut sender), None);
+}
+
 /// The clock of a box is set, so it makes new keys. What it has to send waits for them, a round trip: nothing is lost and sent
 /// again, whichever end it is.
 #[test]

@@ -20,21 +20,27 @@ use super::steady::SteadyConfig;
 /// Initial window of the engine's controls, in packets (RFC 9002 §7.2).
 const INITIAL_PACKETS: u64 = 10;
 
+/// Initial window of quinn's CUBIC and NewReno, in bytes.
+const QUINN_WINDOW: u64 = 12_000;
+
 /// The controls of the ends of a flow.
 pub(super) fn factory(quic: &QuicFlow) -> Arc<dyn ControllerFactory + Send + Sync> {
     let initial = quic.initial_window.map(|window| window.get());
+    // quinn's own does not grow with the datagram, and sends nothing if a full one does not fit (RFC 9002 §7.2 allows two).
+    let two = quic.datagram.map(|datagram| 2 * u64::from(datagram)).filter(|two| *two > QUINN_WINDOW);
+    let of_quinn = initial.or(two);
     let ours = |row| -> Arc<dyn ControllerFactory + Send + Sync> {
         Arc::new(Ours { row: Variant::named(row).expect("a row of the engine's table"), initial })
     };
     match quic.congestion_control {
         QuicControl::Cubic => {
             let mut config = CubicConfig::default();
-            initial.map(|window| config.initial_window(window));
+            of_quinn.map(|window| config.initial_window(window));
             Arc::new(config)
         }
         QuicControl::Reno => {
             let mut config = NewRenoConfig::default();
-            initial.map(|window| config.initial_window(window));
+            of_quinn.map(|window| config.initial_window(window));
             Arc::new(config)
         }
         QuicControl::Bbr => {

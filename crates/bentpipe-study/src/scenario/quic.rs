@@ -16,7 +16,7 @@ use crate::topology;
 const DATAGRAM: (u64, u64) = (QuicFlow::MIN_DATAGRAM as u64, 65_507);
 /// A window of less than a datagram stops the connection. One above 2^40 is of no use and might not be countable.
 const WINDOW: (u64, u64) = (QuicFlow::MIN_DATAGRAM as u64, 1 << 40);
-/// quinn needs room for two datagrams.
+/// quinn needs room for two datagrams, which may be longer than the minimum: see [`fits`].
 const INITIAL_WINDOW: (u64, u64) = (2 * QuicFlow::MIN_DATAGRAM as u64, 1 << 40);
 
 /// Controls of the engine that quinn cannot use.
@@ -75,6 +75,7 @@ fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
     if let Some(item) = view.get("datagram") {
         quic.datagram = Some(bytes(&item, DATAGRAM, problems)? as u16);
     }
+    fits(&view, &quic, problems)?;
     if let Some(item) = view.get("ack_frequency") {
         quic.ack_frequency = Some(ack_frequency(&item, problems)?);
     }
@@ -93,6 +94,19 @@ fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
         quic.encryption = item.flag(problems)?;
     }
     Some(quic)
+}
+
+/// Refuses an initial window without room for two datagrams of the given size: nothing would be sent.
+fn fits(view: &View<'_>, quic: &QuicFlow, problems: &mut Problems) -> Option<()> {
+    let (Some(item), Some(window)) = (view.get("initial_window"), quic.initial_window) else { return Some(()) };
+    let datagram = quic.datagram.map_or(0, u64::from);
+    if window.get() >= 2 * datagram {
+        return Some(());
+    }
+    let message =
+        format!("`{}` cannot be {}: `datagram` is {}", item.path, SIZE.format(window.get()), SIZE.format(datagram));
+    item.refuse(problems, message, Some(format!("at least two datagrams, {}", SIZE.format(2 * datagram))));
+    None
 }
 
 fn control(item: &Item<'_>, problems: &mut Problems) -> Option<QuicControl> {

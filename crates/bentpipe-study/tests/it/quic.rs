@@ -52,7 +52,8 @@ fn every_key_arrives_and_is_written() {
     assert_eq!(advice, [Rate::from_bits_per_second(18_000_000), None]);
     let coded = "bytes = \"1 MB\"\nquic = { repair = \"3 %\" }";
     assert_eq!(quic(&parse(&text(coded))).repair, Probability::new(0.03));
-    for lines in [ALL, coded, "bytes = \"1 MB\"", "greedy = true\nquic = { ack_frequency = { every = 3 } }"] {
+    let large = "bytes = \"1 MB\"\nquic = { datagram = \"9 kB\", initial_window = \"18 kB\" }";
+    for lines in [ALL, coded, large, "bytes = \"1 MB\"", "greedy = true\nquic = { ack_frequency = { every = 3 } }"] {
         let scenario = parse(&text(lines));
         assert_eq!(parse(&scenario.to_toml()), scenario, "{lines}");
     }
@@ -80,6 +81,10 @@ fn mistakes_are_named() {
         ("bytes = \"1 MB\"\nquic = { streams = 0 }", "a number of streams from 1 to 1000"),
         ("bytes = \"1 MB\"\nquic = { datagram = \"600 B\" }", "from 1200 B to 65507 B"),
         ("bytes = \"1 MB\"\nquic = { initial_window = \"1 B\" }", "cannot be 1 B"),
+        (
+            "bytes = \"1 MB\"\nquic = { datagram = \"9 kB\", initial_window = \"17999 B\" }",
+            "at least two datagrams, 18 kB",
+        ),
         ("bytes = \"1 MB\"\nquic = { ack_frequency = { delay = \"1 s\" } }", "every"),
         ("bytes = \"1 MB\"\nquic = { idle_timeout = \"1 us\" }", "too short"),
         ("bytes = \"1 MB\"\nquic = { zero_rtt = 1 }", "true or false"),

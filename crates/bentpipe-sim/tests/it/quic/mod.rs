@@ -206,6 +206,18 @@ fn a_layer_repairs_under_it() {
     assert!(seconds(&repaired) < 0.5 * seconds(&plain), "{} s, {} s", seconds(&repaired), seconds(&plain));
 }
 
+/// A window in which a full datagram does not fit would stop the connection before its first packet.
+#[test]
+fn the_longest_datagrams_fit_the_first_window() {
+    for control in ["cubic", "reno", "bbr", "linux-cubic", "cubic-rfc9438", "steady"] {
+        for datagram in [9000, 65_507] {
+            let quic = format!("datagram = \"{datagram} B\", congestion_control = \"{control}\"");
+            let run = run(&geo("", &bulk("1 MB", &quic)), 1, &mut NoProbe).expect("a path");
+            assert_eq!(run.flows[0].delivered, 1_000_000, "{control}, {datagram} B");
+        }
+    }
+}
+
 /// Datagrams of a fixed size are all of this size, without path MTU discovery.
 #[test]
 fn datagrams_have_the_size_they_are_given() {

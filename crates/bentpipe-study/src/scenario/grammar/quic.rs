@@ -30,7 +30,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "initial_window",
         Shape::SIZE,
-        "Initial congestion window. Default: that of the control, 12000 B for \"cubic\" and \"reno\", 240 kB for \"bbr\", 10 datagrams for the others.",
+        "Initial congestion window. At least two datagrams. Default: that of the control, 12000 B for \"cubic\" and \"reno\" (two datagrams if that is more), 240 kB for \"bbr\", 10 datagrams for the others.",
     ),
     field(
         "initial_rtt",

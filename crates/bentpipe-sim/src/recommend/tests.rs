@@ -204,6 +204,19 @@ fn links_that_boxes_cannot_use() {
     let onward = "[[links]]\nname = \"onward\"\nfrom = \"relay\"\nto = \"gateway\"\nrate = \"unlimited\"\ndelay = \"1 ms\"\n\n[[flows]]";
     let back = ("name = \"sat/backward\"\nfrom = \"terminal\"\nto = \"gateway\"", elsewhere);
     assert_eq!(unfit(&[back, ("[[flows]]", onward)]), [const { Some(Unfit::OneWay) }; 3]);
+    // Shorter packets than a gateway's file may have.
+    let short =
+        |mtu: u32| unfit(&[("name = \"sat/backward\"\n", &format!("name = \"sat/backward\"\nmtu = \"{mtu} B\"\n"))]);
+    for mtu in [68, 1279] {
+        let refused = format!("the satellite link takes packets of {mtu} B, and a gateway needs 1280 B");
+        assert_eq!(short(mtu), [(); 3].map(|()| Some(Unfit::Refused(refused.clone()))));
+    }
+    assert_eq!(short(1280), [const { None }; 3]);
+    let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"0 ms\"\n\
+                [[flows]]\nfrom = \"a\"\nto = \"b\"\nbytes = \"1 MB\"\n";
+    let world = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let link = Ground::of(&world).expect("bare").with(&world, System::Link);
+    assert_eq!(link.err(), Some(Unfit::Refused("the satellite link has no delay".to_owned())));
     let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"280 ms\"\nframing = \"aal5\"\n\
                 [[flows]]\nfrom = \"a\"\nto = \"b\"\nbytes = \"1 MB\"\n";
     let world = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));

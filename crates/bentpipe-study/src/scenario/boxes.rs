@@ -13,6 +13,7 @@ use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::{Handshake, TcpConfig};
 use bentpipe_engine::units::Duration;
 use bentpipe_language::error::{Mistake, Problems, Span};
+use bentpipe_language::gateway;
 use bentpipe_language::tcp::profile::profile;
 use bentpipe_language::tcp::{Cell, TcpOverrides};
 
@@ -188,6 +189,7 @@ impl Scenario {
     /// # Errors
     /// Returns the first reason for which the gateway cannot carry a flow.
     pub fn with_pair(&self, pair: PairSpec) -> Result<Scenario, String> {
+        pair.satellite.iter().try_for_each(|one| can_be_told(one.path_mtu, one.round_trip))?;
         self.with_gateway(|gateways| gateways.pairs.push(pair))
     }
 
@@ -196,6 +198,7 @@ impl Scenario {
     /// # Errors
     /// Returns the first reason for which the gateway cannot carry a flow.
     pub fn with_uplink(&self, uplink: UplinkSpec) -> Result<Scenario, String> {
+        can_be_told(uplink.sender.mtu, uplink.sender.round_trip)?;
         self.with_gateway(|gateways| gateways.uplinks.push(uplink))
     }
 
@@ -208,6 +211,18 @@ impl Scenario {
         cross(&mut changed);
         Ok(changed)
     }
+}
+
+/// Refuses a link that the text of a gateway cannot describe.
+fn can_be_told(mtu: u16, round_trip: Duration) -> Result<(), String> {
+    if round_trip == Duration::ZERO {
+        return Err("the satellite link has no delay".to_owned());
+    }
+    let needed = *gateway::MTU.start();
+    if u64::from(mtu) < needed {
+        return Err(format!("the satellite link takes packets of {mtu} B, and a gateway needs {needed} B"));
+    }
+    Ok(())
 }
 
 /// Ends the flows that cross a gateway of shape `split` or `uplink` at its boxes, and limits the segments of flows over

@@ -25,6 +25,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use crate::log::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -257,7 +258,9 @@ fn serve<W: Work>(
     notify::ready();
     note!("gateway {} (`{}`, version {}) is ready", file.name, gateway.shape_name(), env!("CARGO_PKG_VERSION"));
     let ran = gateway.run(|gateway| {
-        if wants_reload.swap(false, Ordering::SeqCst)
+        if wants_reload.load(Ordering::SeqCst)
+            && is_at_rest(&args.file, SystemTime::now())
+            && wants_reload.swap(false, Ordering::SeqCst)
             && let Some(read) = read_again(&args.file)
         {
             match reload(gateway, &read) {
@@ -280,6 +283,17 @@ fn serve<W: Work>(
     ran.map_err(|error| Failure::broken(format!("the gateway failed: {error}")))?;
     removed?;
     Ok(End::Done)
+}
+
+/// A reload waits until its file has not been written for this time.
+const REST: Duration = Duration::from_secs(1);
+
+/// True unless the file was written within the last second. A file that is being copied may end before any `[[peers]]` table, and
+/// is valid without the peers that follow.
+fn is_at_rest(path: &Path, now: SystemTime) -> bool {
+    let written = std::fs::metadata(path).and_then(|meta| meta.modified());
+    // A time in the future is that of another clock.
+    written.ok().and_then(|at| now.duration_since(at).ok()).is_none_or(|age| age >= REST)
 }
 
 /// Reads the settings of a running gateway again; if they are wrong, says so.
@@ -319,4 +333,21 @@ fn heed_signals(mut signals: Signals, stop: Stop) -> Arc<AtomicBool> {
         }
     });
     wants_reload
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reload_waits_while_the_file_is_written() {
+        let file = tempfile::NamedTempFile::new().expect("room");
+        let written = file.as_file().metadata().and_then(|meta| meta.modified()).expect("a file");
+        for (age, is_rest) in [(0, false), (999, false), (1000, true), (86_400_000, true)] {
+            assert_eq!(is_at_rest(file.path(), written + Duration::from_millis(age)), is_rest, "{age} ms");
+        }
+        // Neither another clock nor a missing file makes it wait for ever.
+        assert!(is_at_rest(file.path(), written - Duration::from_millis(1)));
+        assert!(is_at_rest(Path::new("/no/such/file"), written));
+    }
 }

@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// The owner of a port if no process is found that has it: a tunnel of the kernel, or a process of another user or container.
+const UNSEEN: &str = "the kernel (WireGuard, VXLAN), or by a program that this user cannot see";
+
 /// Kinds of ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -16,7 +19,7 @@ pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
     let name = if kind == Kind::Tcp { "TCP" } else { "UDP" };
     let message = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let owner = owner(kind, port).unwrap_or_else(|| "a program of another user".to_owned());
+            let owner = owner(kind, port).unwrap_or_else(|| UNSEEN.to_owned());
             format!("{name} port {port} is taken by {owner}")
         }
         _ => format!("{name} port {port}: {error}"),
@@ -84,6 +87,16 @@ mod tests {
         let own = fs::read_to_string("/proc/self/stat").expect("it is there");
         let first = fs::read_to_string("/proc/1/stat").expect("it is there");
         assert!(started(&first) < started(&own) && started(&first).is_some());
+    }
+
+    /// Ports of the kernel's own tunnels are in no process.
+    #[test]
+    fn a_port_without_a_process_may_be_the_kernels() {
+        // Nobody has port 1, which is TCPMUX.
+        let error = explained(Kind::Udp, 1, io::ErrorKind::AddrInUse.into());
+        let expected =
+            "UDP port 1 is taken by the kernel (WireGuard, VXLAN), or by a program that this user cannot see";
+        assert_eq!(error.to_string(), expected);
     }
 
     /// This process has the port, and finds its own name.

@@ -172,6 +172,18 @@ fn left_out(variants: usize) -> String {
     if variants > CURVES { format!(" (the first {CURVES} of {variants} variants)") } else { String::new() }
 }
 
+/// Checks that some flow has a panel.
+///
+/// # Errors
+/// Wrong usage if all flows use UDP.
+pub(super) fn check_panels(scenario: &Scenario) -> Result<(), Failure> {
+    if scenario.flows.iter().any(|flow| !matches!(flow.kind, FlowKind::Udp(_))) {
+        return Ok(());
+    }
+    let message = "no flow of this scenario has acknowledgements or a window to plot";
+    Err(Failure::usage(message, Some("`--trace FILE` writes every packet".to_owned())))
+}
+
 /// Checks that the completion times of the flows have a distribution.
 ///
 /// # Errors

@@ -79,8 +79,9 @@ impl Recorders {
         let format = args.trace.as_deref().map(format_of).transpose()?;
         if let Some(path) = &args.plot {
             plots::check(path)?;
-            if args.kind.plot().is_none() {
-                plots::check_distribution(scenario)?;
+            match args.kind.plot() {
+                Some(_) => plots::check_panels(scenario)?,
+                None => plots::check_distribution(scenario)?,
             }
             recorders.sequence = args.kind.plot().is_some().then(|| Sequence::at_bottleneck(scenario));
         }

@@ -99,6 +99,18 @@ fn threads_are_bounded_by_the_cores() {
 }
 
 #[test]
+fn a_plot_needs_more_than_udp() {
+    let folder = folder();
+    let link =
+        "name = \"u\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\ndelay = \"50 ms\"\n";
+    let flow = "[[flows]]\ntype = \"udp\"\nfrom = \"A\"\nto = \"B\"\npacket = \"100 B\"\nrate = \"10 kbit/s\"\n";
+    std::fs::write(folder.path().join("udp.toml"), format!("{link}{flow}")).expect("writable");
+    // Before the run, not after it.
+    let error = refused(folder.path(), 2, &["run", "udp.toml", "--plot", "x.svg"]);
+    assert!(error.contains("no flow of this scenario has acknowledgements or a window to plot"), "{error}");
+}
+
+#[test]
 fn help_is_a_command_too() {
     let folder = folder();
     assert!(ok(folder.path(), &["help", "run"]).contains("Run a scenario once"));

@@ -9,8 +9,8 @@ pub enum Effect {
     Defaults,
     /// Expects this many sockets in that state.
     Count(String, u32),
-    /// Drops the connections in that state, which must be TIME_WAIT: in others nothing is dropped.
-    Drop(String),
+    /// Drops the connections in TIME-WAIT.
+    DropTimeWait,
     /// Unsupported: the feature's name.
     Foreign(&'static str),
 }
@@ -60,9 +60,10 @@ fn one(line: &str, effects: &mut Vec<Effect>) {
             }
         }
         "tcpdrop" => {
-            if let Some(state) = words.last() {
-                effects.push(Effect::Drop(state.clone()));
-            }
+            // tcpdrop -s TIME_WAIT
+            let is_time_wait = matches!(&words[1..], [option, state] if option == "-s" && state == "TIME_WAIT");
+            let other = Effect::Foreign("tcpdrop of other states than TIME_WAIT");
+            effects.push(if is_time_wait { Effect::DropTimeWait } else { other });
         }
         // Counters are read and discarded; changed settings are restored.
         "nstat" if words.get(1).is_some_and(|word| word == ">") => {}
@@ -114,4 +115,20 @@ fn words(line: &str) -> Vec<String> {
         words.push(word);
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A script that drops other connections is unsupported: its verdict would be that of another script.
+    #[test]
+    fn only_connections_in_time_wait_are_dropped() {
+        assert_eq!(effects("tcpdrop -s TIME_WAIT"), [Effect::DropTimeWait]);
+        for command in
+            ["tcpdrop", "tcpdrop -a", "tcpdrop -s ESTABLISHED", "tcpdrop -C new -s TIME_WAIT", "tcpdrop TIME_WAIT"]
+        {
+            assert!(matches!(effects(command)[..], [Effect::Foreign(_)]), "{command}");
+        }
+    }
 }

@@ -173,10 +173,10 @@ impl Host {
         states.filter(|have| *have == state).count() as u32
     }
 
-    /// Drops all connections in TIME-WAIT, without notifying their peers, if `state` is "TIME_WAIT". Other states have no effect.
-    pub(crate) fn drop_in(&mut self, state: &str) {
+    /// Drops all connections in TIME-WAIT, without notifying their peers.
+    pub(crate) fn drop_time_wait(&mut self) {
         for id in self.ids() {
-            let is_dropped = |conn: &&mut Conn| state == "TIME_WAIT" && conn.state() == State::TimeWait;
+            let is_dropped = |conn: &&mut Conn| conn.state() == State::TimeWait;
             if let Some(conn) = self.conn_mut(id).filter(is_dropped) {
                 (conn.is_dropped, conn.timer) = (true, None);
             }

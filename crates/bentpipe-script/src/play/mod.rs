@@ -230,7 +230,7 @@ impl Player {
                         return fails(format!("{count} in {state}"), format!("{have}"));
                     }
                 }
-                Effect::Drop(state) => self.host.drop_in(&state),
+                Effect::DropTimeWait => self.host.drop_time_wait(),
                 Effect::Foreign(feature) => return Err(Stop::Needs(feature.into())),
             }
         }

@@ -186,8 +186,10 @@ impl<'a> Item<'a> {
             self.refuse(problems, "a name cannot be empty or begin or end with a space", Some("a name".to_owned()));
             return None;
         }
-        if let Some(c) = name.chars().find(|c| *c == '.' || *c == '=' || c.is_control()) {
-            let why = if c.is_control() { "" } else { ": `--set` splits names there" };
+        // Names are in pictures, and XML forbids these two as well as control characters.
+        let is_forbidden = |c: char| c.is_control() || "\u{fffe}\u{ffff}".contains(c);
+        if let Some(c) = name.chars().find(|&c| c == '.' || c == '=' || is_forbidden(c)) {
+            let why = if is_forbidden(c) { "" } else { ": `--set` splits names there" };
             let message = format!("a name cannot contain {c:?}{why}");
             self.refuse(problems, message, Some("a name".to_owned()));
             return None;

@@ -53,6 +53,15 @@ fn the_sound_one_is_sound() {
     Scenario::parse(SOUND, "scenarios/mistakes.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
 }
 
+/// Names are in pictures and in the XML of JUnit, which forbids these.
+#[test]
+fn characters_that_xml_forbids() {
+    for escape in ["\\u0007", "\\n", "\\uFFFE", "\\uFFFF"] {
+        let told = changed("\"sat\"", &format!("\"a{escape}b\"")).to_string();
+        assert!(told.contains("a name cannot contain '\\"), "{escape}: {told}");
+    }
+}
+
 #[test]
 fn misspelt_key() {
     insta::assert_snapshot!(changed("delay =", "dealy ="));

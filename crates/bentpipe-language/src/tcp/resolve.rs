@@ -125,6 +125,8 @@ pub enum UnknownName {
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            UnknownName::Profile(name) if name.trim().is_empty() => f.write_str("the name of a profile is empty"),
+            UnknownName::Variant(name) if name.trim().is_empty() => f.write_str("the name of a variant is empty"),
             UnknownName::Profile(name) => write!(f, "there is no profile `{name}`"),
             UnknownName::Variant(name) => write!(f, "there is no variant `{name}`"),
             UnknownName::Cycle(name) => write!(f, "the variant `{name}` is based on itself"),

@@ -111,6 +111,15 @@ fn a_plot_needs_more_than_udp() {
 }
 
 #[test]
+fn an_empty_name_of_a_variant_is_called_empty() {
+    let folder = folder();
+    for variants in ["", "sack,", " ,sack"] {
+        let error = refused(folder.path(), 2, &["compare", "small.toml", "--variants", variants]);
+        assert!(error.starts_with("error: the name of a variant is empty\n  help: expected one of tahoe"), "{error}");
+    }
+}
+
+#[test]
 fn help_is_a_command_too() {
     let folder = folder();
     assert!(ok(folder.path(), &["help", "run"]).contains("Run a scenario once"));

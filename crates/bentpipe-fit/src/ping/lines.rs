@@ -129,6 +129,9 @@ fn line(text: &str) -> Result<Line, &'static str> {
 fn answer(at: f64, rest: &str) -> Result<Line, &'static str> {
     let after = |key: &str| rest.split_once(key).and_then(|(_, value)| value.split_whitespace().next());
     let (Some(number), Some(took)) = (after("icmp_seq="), after("time=")) else {
+        if rest.contains("icmp_seq=") && rest.contains(" ttl=") {
+            return Err("expected time= in an answer: use `LC_ALL=C ping -D`, with 16 bytes of data or more");
+        }
         // "no answer yet", or a network error: the number is then missing among the answers.
         return Ok(Line::Other);
     };
@@ -191,6 +194,12 @@ mod tests {
         assert!(read(&b"\xff\xfe"[..], Path::new("log")).is_err());
         assert!(lines("1 1 5\n2 900000 5\n").is_err());
         assert!(lines("1 900000 5\n2 1 5\n").is_err());
+        // ping's own texts are translated; with less than 16 bytes of data it has no times.
+        for time in [" Zeit=44.5 ms", ""] {
+            let answer = format!("[1] 64 Bytes von 192.0.2.1: icmp_seq=1 ttl=50{time}\n");
+            let told = lines(&answer).unwrap_err();
+            assert!(told.starts_with("log:1: expected time= in an answer: use `LC_ALL=C ping -D`"), "{told}");
+        }
         let negative = "[1] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=-5 ms\n";
         assert_eq!(lines(negative).unwrap_err(), "log:1: expected a time in milliseconds after time=");
     }

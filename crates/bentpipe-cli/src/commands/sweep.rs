@@ -34,7 +34,7 @@ struct Json<'a> {
     summary: Option<&'a Summary>,
 }
 
-/// How far a sweep is.
+/// The progress of a sweep.
 #[derive(Serialize)]
 struct State {
     /// True if all runs are done.
@@ -43,7 +43,7 @@ struct State {
     interrupted: bool,
     /// Runs that are done.
     runs: u64,
-    /// Runs that are wanted at most.
+    /// Maximum number of runs.
     runs_at_most: u64,
     /// Points that have all their runs.
     points_done: usize,
@@ -110,7 +110,7 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     };
     interrupt::heed();
     let done = work(&mut plan, &mut store, args.threads, &interrupt::asked, &show);
-    // The folder bears being left at any time.
+    // From here on, Ctrl-C may end the process: the next call continues from any state of the folder.
     interrupt::heed_no_more();
     bar.finish_and_clear();
     let finished = done.map_err(|error| Failure::broken(kept(&error, &store, &folder)))?;
@@ -264,7 +264,11 @@ fn report(
     }
     let unfinished: usize = all().map(|candidate| candidate.unfinished).sum();
     if unfinished > 0 {
-        notes.push(format!("{unfinished} runs did not finish; they count as the slowest. A dash stands where too many did not finish for a figure."));
+        let (runs, count) =
+            (counted(unfinished as u64, "run"), if unfinished == 1 { "it counts" } else { "they count" });
+        notes.push(format!(
+            "{runs} did not finish; {count} as the slowest. A dash stands where too many did not finish for a figure."
+        ));
     }
     let table_file = file.map_or(String::new(), |file| format!("all runs: {}\n", file.display()));
     format!(

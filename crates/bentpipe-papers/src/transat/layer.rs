@@ -70,7 +70,8 @@ impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fec = if self.fec { "with FEC" } else { "no FEC" };
         let paced = if self.paced { "release paced" } else { "release at once" };
-        write!(f, "S-LACP, {} retransmissions, {fec}, {paced}", self.retransmissions)
+        let s = if self.retransmissions == 1 { "" } else { "s" };
+        write!(f, "S-LACP, {} retransmission{s}, {fec}, {paced}", self.retransmissions)
     }
 }
 

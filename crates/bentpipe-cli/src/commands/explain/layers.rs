@@ -7,7 +7,7 @@ use bentpipe_engine::slacp::{Arq, ChannelConfig, Fec, Order, Queueing};
 use bentpipe_study::scenario::{BufferSharing, LayerSpec, Scenario, Spoof};
 
 use super::span;
-use crate::output;
+use crate::output::{self, counted};
 
 /// A layer, its links, and a line for each channel.
 pub(super) fn layer_text(scenario: &Scenario, layer: &LayerSpec) -> String {
@@ -25,11 +25,15 @@ pub(super) fn channel_text(config: &ChannelConfig) -> String {
     let mut parts = vec![match config.arq {
         None => "no retransmission".to_owned(),
         Some(Arq { transmissions: None }) => "retransmits until delivered".to_owned(),
-        Some(Arq { transmissions: Some(n) }) => format!("at most {n} transmissions of a packet"),
+        Some(Arq { transmissions: Some(n) }) => format!("at most {} of a packet", counted(n.into(), "transmission")),
     }];
     if let Some(fec) = &config.fec {
         let Fec { block, max_overhead, .. } = *fec;
-        parts.push(format!("FEC: blocks of up to {block} packets, at most {:.0} % repair", max_overhead * 100.0));
+        parts.push(format!(
+            "FEC: blocks of up to {}, at most {:.0} % repair",
+            counted(block.into(), "packet"),
+            max_overhead * 100.0
+        ));
     }
     if let Some(copies) = &config.copies {
         parts.push(format!("up to {} copies into an idle line", copies.max));
@@ -48,7 +52,7 @@ pub(super) fn channel_text(config: &ChannelConfig) -> String {
             Queueing::Hosts => "FQ-CoDel by host",
         },
         match config.limit {
-            QueueLimit::Packets(packets) => format!("up to {packets} packets"),
+            QueueLimit::Packets(packets) => format!("up to {}", counted(packets.into(), "packet")),
             QueueLimit::Bytes(bytes) => format!("up to {}", output::bytes(bytes.get())),
             QueueLimit::Unlimited => "without limit".to_owned(),
         }
@@ -68,6 +72,6 @@ pub(super) fn spoof_text(scenario: &Scenario, spoof: &Spoof) -> String {
         BufferSharing::Common => "shared by its flows",
         BufferSharing::Equal => "divided equally among its flows",
     };
-    let (at, buffer) = (&scenario[spoof.at], spoof.buffer);
-    format!("ends at {at}, which acknowledges for the destination; a buffer of {buffer} segments, {sharing}")
+    let (at, buffer) = (&scenario[spoof.at], counted(spoof.buffer.into(), "segment"));
+    format!("ends at {at}, which acknowledges for the destination; a buffer of {buffer}, {sharing}")
 }

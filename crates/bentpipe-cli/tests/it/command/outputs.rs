@@ -99,6 +99,19 @@ fn threads_are_bounded_by_the_cores() {
 }
 
 #[test]
+fn one_of_each_is_singular() {
+    let folder = folder();
+    let layer = "[[layers]]\nname = \"arq\"\nover = [\"sat/forward\", \"sat/backward\"]\n\
+                 channels = [{ name = \"c\", transmissions = 1, queue = \"1 packet\" }]\n";
+    let link =
+        "name = \"l\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\ndelay = \"50 ms\"\n";
+    let flow = "[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"10 kB\"\n";
+    std::fs::write(folder.path().join("layer.toml"), format!("{link}{flow}{layer}")).expect("writable");
+    let text = ok(folder.path(), &["explain", "layer.toml"]);
+    assert!(text.contains("at most 1 transmission of a packet") && text.contains("FIFO up to 1 packet\n"), "{text}");
+}
+
+#[test]
 fn a_plot_needs_more_than_udp() {
     let folder = folder();
     let link =

@@ -66,6 +66,17 @@ fn start_and_wait(folder: &Path, arguments: &[&str], runs: u64) -> Child {
 }
 
 #[test]
+fn unfinished_runs_are_counted() {
+    for (repetitions, note) in [(1, "1 run did not finish; it counts as"), (2, "2 runs did not finish; they count as")]
+    {
+        let text = "scenario = \"small.toml\"\n[set]\n\"time_limit\" = \"1 s\"\n\"links.sat.forward.loss\" = \"1 %\"\n";
+        let folder = with_sweep(&format!("repetitions = {repetitions}\n{text}"));
+        let report = ok(folder.path(), &["sweep", "s.toml"]);
+        assert!(report.contains(note), "{report}");
+    }
+}
+
+#[test]
 fn threads_and_a_second_call_change_nothing() {
     let folder = with_sweep(SWEEP);
     let text = ok(folder.path(), &["sweep", "s.toml", "--threads", "1"]);

@@ -164,7 +164,8 @@ fn jitter(events: &[Event]) -> f64 {
 
 fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
     // A receiver that acknowledges every second segment delays the acknowledgement of a single one. A receiver that
-    // acknowledges each segment seems to acknowledge two only where an acknowledgement was lost: less than one in ten.
+    // acknowledges each segment seems to acknowledge two only where an acknowledgement was lost. If these losses are
+    // independent with probability p, such pairs are p times as many as single ones: less than one in ten up to p = 10 %.
     // (Behind a gap, every receiver acknowledges each segment.) Linux alternates between the two: if single segments
     // are seldom delayed, the pause before such an acknowledgement and its long trip show it.
     let timely = || ledger.arrivals.iter().filter(|arrival| arrival.timely);

@@ -177,14 +177,17 @@ fn both_addresses_are_probed() {
     assert!(probes(&mut reach, 250_000, 259_000).iter().all(|(_, to, _)| *to == address(4)));
 }
 
-/// The old address may be due before the new one, whose single byte pays for no probe. With 100 bytes both are due at 600 ms.
+/// The old address may be due before the new one: a single byte from there pays for no probe, so the next one waits for a second. 100 bytes
+/// pay for it, and both are due at 600 ms.
 #[test]
 fn the_earlier_of_two_probes_is_waited_for() {
-    let mut reach = Reach::new(Some(address(1)), None, at(0));
-    reach.heard(at(100), address(2), 1, true);
-    assert_eq!(probes(&mut reach, 100, 100).len(), 2);
-    assert_eq!(reach.old(at(100)), Some((address(1), at(600))));
-    assert_eq!((reach.new_at(), reach.probe_at(at(100))), (Some(at(1100)), Some(at(600))));
+    for (bytes, new_at) in [(1, 1100), (100, 600)] {
+        let mut reach = Reach::new(Some(address(1)), None, at(0));
+        reach.heard(at(100), address(2), bytes, true);
+        assert_eq!(probes(&mut reach, 100, 100).len(), 2);
+        assert_eq!(reach.old(at(100)), Some((address(1), at(600))));
+        assert_eq!((reach.new_at(), reach.probe_at(at(100))), (Some(at(new_at)), Some(at(600))), "{bytes} B");
+    }
 }
 
 /// Beyond the limit there is one probe per second, and never two within half a second.

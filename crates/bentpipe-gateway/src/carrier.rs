@@ -106,7 +106,7 @@ enum SameShape {
     Told,
 }
 
-/// If so many of the first packets cannot be expanded and none can, the peer's are no IP packets.
+/// If this many packets have arrived and none could be expanded, the peer does not send IP packets.
 const UNEXPANDED: u64 = 3;
 
 /// Maximum number of waiting acknowledgements: probes arrive one by one.
@@ -271,7 +271,10 @@ impl Carrier {
     /// # Errors
     /// Returns [`EmitError::TooLong`] if the packet is longer than the link allows.
     pub fn send_on(&mut self, now: Time, channel: u8, flow: u64, packet: &[u8]) -> Result<(), EmitError> {
-        debug_assert!(self.events.is_empty(), "who has not heard of the new link would speak of the old one on it");
+        debug_assert!(
+            self.events.is_empty(),
+            "a caller that has not taken the event would send the old link's data on the new one"
+        );
         match &mut self.endpoint {
             Some(endpoint) => endpoint.send_on(&mut Context::silent(now), channel, flow, packet),
             None => {

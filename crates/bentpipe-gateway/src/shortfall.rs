@@ -13,8 +13,8 @@ use crate::log::megabits;
 const LOOK: Duration = Duration::from_secs(1);
 /// Number of samples of a mean.
 const SAMPLES: u64 = 60;
-/// Below this part of the configured rate a mean is a shortfall; above the second one it is over. Packaged alerts use
-/// the first one, too.
+/// A mean below this share of the configured rate is a shortfall; it is over with a mean of the second one or more.
+/// Packaged alerts use the first one, too.
 const LESS: f64 = 0.8;
 const ENOUGH: f64 = 0.9;
 

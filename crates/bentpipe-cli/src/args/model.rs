@@ -128,7 +128,7 @@ pub(crate) struct Hybrid {
     /// Rate of the satellite link
     #[arg(long, value_name = "RATE", default_value = hybrid::RATE, help_heading = "Path")]
     pub(crate) rate: String,
-    /// Length of a TCP packet on it
+    /// Length of a TCP packet on the satellite link
     #[arg(long, value_name = "BYTES", default_value = hybrid::PACKET, help_heading = "Path")]
     pub(crate) packet: String,
     /// Link-layer packets per TCP packet

@@ -11,12 +11,12 @@ use crate::args::{Arguments, Completions, Man};
 use crate::failure::{End, Failure};
 use crate::output;
 
-/// With this variable the script asks.
+/// The script sets this variable to ask for completions.
 const VARIABLE: &str = "_BENTPIPE_COMPLETE";
 
 const NAME: &str = "bentpipe";
 
-/// Answers a shell that asks for completions. `None` if none does. Otherwise the exit code.
+/// Answers a shell that asks for completions, and returns the exit code; `None` if no shell asks.
 pub(crate) fn answer(arguments: &[OsString]) -> Option<u8> {
     let folder = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(Arguments::command).var(VARIABLE).bin(NAME).completer(NAME);
@@ -44,7 +44,7 @@ fn script(shell: Shell) -> std::io::Result<String> {
     writer.write_registration(VARIABLE, NAME, NAME, NAME, &mut text)?;
     let text = String::from_utf8(text).map_err(std::io::Error::other)?;
     Ok(match shell {
-        // Where we know nothing, such as after `shell geo -- curl`, names of files.
+        // Completes names of files where the command has no candidates, such as after `shell geo -- curl`.
         Shell::Bash => text.replace("-o bashdefault", "-o bashdefault -o default"),
         // In a folder of `fpath` the file is the body of a function, whose first call has to complete.
         Shell::Zsh => {

@@ -165,7 +165,7 @@ fn expectations(root: &Path, files: &[PathBuf]) -> Result<Expectations, Failure>
             return Ok(expectations);
         }
     }
-    let help = "name one: make conformance DIR=path EXPECT=file".to_owned();
+    let help = "name the one to use: bentpipe script --expect FILE FOLDER".to_owned();
     Err(Failure::usage(format!("{}: no expectation file matches this folder", root.display()), Some(help)))
 }
 

@@ -142,7 +142,7 @@ fn the_kernel_knows_its_interface() {
     assert!((1252 - STEP..=1252).contains(&path.machine.told()));
 }
 
-/// Losses in either direction, of small and large datagrams alike, are none either, and hide no size.
+/// Losses in either direction, of small and large datagrams alike, are not taken for a black hole, and every size is still found.
 #[test]
 fn losses_are_no_black_hole() {
     for loss in [30, 45, 60] {

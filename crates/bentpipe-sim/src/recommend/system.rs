@@ -63,7 +63,7 @@ pub enum Unfit {
     #[error("the ends of the flow `{0}` are not joined")]
     Unreachable(String),
     /// Something is already on the path.
-    #[error("{0}: describe the bare path; the answer is what to put on it")]
+    #[error("{0}: describe the path without it, and see what to add")]
     NotBare(String),
     /// The satellite link has no line rate, so nothing can be paced.
     #[error("the link `{0}` has no rate")]

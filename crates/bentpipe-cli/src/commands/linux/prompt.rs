@@ -66,12 +66,12 @@ fn mark_with(
     Ok(Some(folder))
 }
 
-/// A path as a word of a shell, of which nothing is expanded.
+/// Quotes a path for a shell, so that nothing in it is expanded.
 fn quoted(path: &str) -> Option<String> {
     shlex::try_quote(path).ok().map(String::from)
 }
 
-/// A path as a word of a shell in which `$NAME` is expanded, as in the value of `ENV` (POSIX, "Shell Variables").
+/// Quotes a path for a shell, so that only `$NAME` is expanded, as in the value of `ENV` (POSIX, "Shell Variables").
 fn expanded(path: &str) -> String {
     let escaped = |c: char| if "\"\\`".contains(c) { format!("\\{c}") } else { c.to_string() };
     format!("\"{}\"", path.chars().map(escaped).collect::<String>())

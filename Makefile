@@ -56,6 +56,7 @@ test-engine:
 ARM = aarch64-unknown-linux-gnu
 test-arm: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER = aarch64-linux-gnu-gcc
 test-arm: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER = qemu-aarch64 -L /usr/aarch64-linux-gnu
+test-arm: export BENTPIPE_RUNNER = $(CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER)
 test-arm:
 	@scripts/setup rust aarch64-linux-gnu-gcc qemu-aarch64
 	rustup target list --installed | grep -q $(ARM) || rustup target add $(ARM)

@@ -139,8 +139,9 @@ impl Captured<'_> {
     }
 }
 
-/// Matches packets of connections that the gateway already has.
-const OURS: &str = "\t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.\n\t\tmeta l4proto tcp socket transparent 1 jump ours\n\t\t# ICMP errors about them, whose destination is the client or the server: routers tell the MTU, and that a server cannot be reached.\n\t\tmeta l4proto { icmp, ipv6-icmp } socket transparent 1 jump ours\n";
+/// Matches packets of connections that the gateway already has. `icmpv6` is a word of nft; `ipv6-icmp` would be looked up in
+/// /etc/protocols, which small systems lack.
+const OURS: &str = "\t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.\n\t\tmeta l4proto tcp socket transparent 1 jump ours\n\t\t# ICMP errors about them, whose destination is the client or the server: routers tell the MTU, and that a server cannot be reached.\n\t\tmeta l4proto { icmp, icmpv6 } socket transparent 1 jump ours\n";
 
 /// Packets of older connections to a listener's port do not match. (About a connection that is being opened, the kernel
 /// reveals only that it is transparent.)

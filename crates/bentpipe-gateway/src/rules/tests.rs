@@ -32,7 +32,7 @@ table inet bentpipe_near {{
 \t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.
 \t\tmeta l4proto tcp socket transparent 1 jump ours
 \t\t# ICMP errors about them, whose destination is the client or the server: routers tell the MTU, and that a server cannot be reached.
-\t\tmeta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 jump ours
+\t\tmeta l4proto {{ icmp, icmpv6 }} socket transparent 1 jump ours
 \t}}
 }}
 END
@@ -75,7 +75,7 @@ table inet bentpipe_near {{
 \t\t# Connections that already end here, whatever their addresses; those older than the gateway pass.
 \t\tmeta l4proto tcp socket transparent 1 jump ours
 \t\t# ICMP errors about them, whose destination is the client or the server: routers tell the MTU, and that a server cannot be reached.
-\t\tmeta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 jump ours
+\t\tmeta l4proto {{ icmp, icmpv6 }} socket transparent 1 jump ours
 \t\t# Packets from clients go into the device; without a device they pass, as do those with IPv6 extension headers.
 \t\tiifname {{ \"sat0\" }} meta nfproto ipv4 meta l4proto tcp tcp dport {{ 443 }} fib daddr type != local meta mark set {into:#x} notrack accept
 \t\tiifname {{ \"sat0\" }} meta nfproto ipv6 ip6 nexthdr tcp tcp dport {{ 443 }} fib daddr type != local meta mark set {into:#x} notrack accept

@@ -223,10 +223,10 @@ pub(crate) fn needs_settings() -> Result<(), EmulateError> {
 }
 
 /// Fails if a program that the emulation calls is missing.
-pub(crate) fn needs_program(program: &str, package: &str) -> Result<(), EmulateError> {
-    let found = std::process::Command::new(program).arg("-V").output();
+pub(crate) fn needs_program(name: &str, package: &str) -> Result<(), EmulateError> {
+    let found = bentpipe_io::program(name).arg("-V").output();
     found.map(drop).map_err(|error| EmulateError::Lacking {
-        what: format!("the program `{program}`: {error}"),
+        what: format!("the program `{name}`: {error}"),
         help: format!("install {package}"),
     })
 }

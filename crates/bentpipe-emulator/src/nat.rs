@@ -5,9 +5,9 @@ use std::io;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use bentpipe_io::{Made, Session};
+use bentpipe_io::{Made, Session, program};
 
 use crate::Addressing;
 use crate::plan::OUTER;
@@ -74,7 +74,7 @@ pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, 
 
 /// The output of iproute2 in the namespace of the calling thread.
 fn ip_says(arguments: &[&str]) -> io::Result<String> {
-    let output = Command::new("ip").args(arguments).output()?;
+    let output = program("ip").args(arguments).output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -129,7 +129,7 @@ fn rules(table: &str, device: &str, addressing: Addressing, local: Option<IpAddr
 }
 
 fn nft(rules: &str) -> io::Result<()> {
-    let mut child = Command::new("nft")
+    let mut child = program("nft")
         .args(["-f", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

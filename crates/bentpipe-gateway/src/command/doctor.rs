@@ -1,7 +1,7 @@
 //! `doctor`: lists what the machine lacks and how to provide it.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use bentpipe_io::tun;
 use caps::{CapSet, Capability};
@@ -25,7 +25,7 @@ pub struct Finding {
 
 /// The gateway's requirements and how well this machine meets them, with `more` findings in between.
 pub fn findings(more: &[Finding]) -> Vec<Finding> {
-    let programs = [program("nft", "nftables"), program("ip", "iproute2")];
+    let programs = [nft(), program("ip", "iproute2")];
     let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
     let settings = [
         setting("net/ipv4/ip_forward", "forwarding, IPv4", |value| value == "1", "sysctl -w net.ipv4.ip_forward=1"),
@@ -90,13 +90,18 @@ fn admin() -> Finding {
 }
 
 fn program(name: &'static str, package: &'static str) -> Finding {
-    let ran = Command::new(name).arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let ran =
+        bentpipe_io::program(name).arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let help = match package {
         "nftables" => "install nftables; `gateway` needs it",
         _ => "install iproute2; `emulate` and `gateway` need it",
     };
     let result = ran.map(|_| "runs".to_owned()).map_err(|error| (error.to_string(), help));
     Finding { what: name, is_needed: true, result }
+}
+
+fn nft() -> Finding {
+    program("nft", "nftables")
 }
 
 /// Asks nft to check the rules without installing them.
@@ -119,6 +124,10 @@ fn accepted(rules: &Rules, help: &'static str) -> Result<String, (String, &'stat
     if !is_admin() {
         return Err(("not checked: this needs root".to_owned(), "run it as root"));
     }
+    // The kernel may well accept them.
+    if let Err((_, help)) = nft().result {
+        return Err(("not checked: this needs nft".to_owned(), help));
+    }
     let checked = rules.check(&Instance::new("doctor"));
     checked.map(|()| "nft accepts the rules".to_owned()).map_err(|error| (error.to_string(), help))
 }
@@ -140,6 +149,8 @@ fn congestion() -> Finding {
         "a kernel with CONFIG_TCP_CONG_BBR (modprobe tcp_bbr), or another `congestion`, for `sender = \"kernel\"`";
     let list = congestion_controls().join(", ");
     let result = match has_congestion("bbr") {
+        // Without /proc.
+        Ok(true) if list.is_empty() => Ok("bbr is available".to_owned()),
         Ok(true) => Ok(format!("bbr is available (of {list})")),
         Ok(false) => Err((format!("no bbr, only {list}"), help)),
         Err(error) => Err((error.to_string(), help)),

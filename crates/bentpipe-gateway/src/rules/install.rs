@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
+use bentpipe_io::program;
+
 use super::instance::{Instance, Routed};
 use super::{Rules, VERSIONS, words};
 
@@ -197,7 +199,7 @@ impl Instance {
 }
 
 fn nft(options: &[&str], script: &str) -> io::Result<()> {
-    let mut child = start(Command::new("nft").args(options).args(["-f", "-"]).stdin(Stdio::piped()), "nft")?;
+    let mut child = start(program("nft").args(options).args(["-f", "-"]).stdin(Stdio::piped()), "nft")?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(script.as_bytes())?;
     }
@@ -215,15 +217,15 @@ fn statements(text: &str) -> usize {
     lines.filter(|line| !OTHERS.iter().any(|other| line.starts_with(other))).count()
 }
 
-fn run(program: &str, words: &[&str]) -> io::Result<String> {
-    let child = start(Command::new(program).args(words).stdin(Stdio::null()), program)?;
-    finish(&format!("{program} {}", words.join(" ")), child)
+fn run(name: &str, words: &[&str]) -> io::Result<String> {
+    let child = start(program(name).args(words).stdin(Stdio::null()), name)?;
+    finish(&format!("{name} {}", words.join(" ")), child)
 }
 
-fn start(command: &mut Command, program: &str) -> io::Result<std::process::Child> {
-    let package = if program == "ip" { "iproute2" } else { "nftables" };
+fn start(command: &mut Command, name: &str) -> io::Result<std::process::Child> {
+    let package = if name == "ip" { "iproute2" } else { "nftables" };
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    spawned.map_err(|error| io::Error::new(error.kind(), format!("{program} ({package}) cannot be run: {error}")))
+    spawned.map_err(|error| io::Error::new(error.kind(), format!("{name} ({package}) cannot be run: {error}")))
 }
 
 fn finish(what: &str, child: std::process::Child) -> io::Result<String> {

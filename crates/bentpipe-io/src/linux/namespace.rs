@@ -67,6 +67,20 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
     Ok(getifaddrs()?.filter_map(address).collect())
 }
 
+/// A program of administrators, such as `nft`, to be run. It is found in their folders, too, which the search paths of users and of cron
+/// lack.
+pub fn program(name: &str) -> Command {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_in = |folder: &Path| folder.join(name).is_file();
+    if std::env::split_paths(&folders).any(|folder| is_in(&folder)) {
+        return Command::new(name);
+    }
+    match ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(Path::new).into_iter().find(|folder| is_in(folder)) {
+        Some(folder) => Command::new(folder.join(name)),
+        None => Command::new(name),
+    }
+}
+
 /// Runs iproute2's `ip`, in the network namespace of the calling thread.
 ///
 /// # Errors
@@ -76,14 +90,14 @@ pub fn ip(arguments: &[&str]) -> io::Result<()> {
 }
 
 /// Runs a program to its end. Its standard error becomes the error message.
-pub fn run(program: &str, arguments: &[&str]) -> io::Result<()> {
-    let output = Command::new(program)
+pub fn run(name: &str, arguments: &[&str]) -> io::Result<()> {
+    let output = program(name)
         .args(arguments)
         .output()
-        .map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
+        .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{program} {}: {}", arguments.join(" "), said.trim())))
+    Err(io::Error::other(format!("{name} {}: {}", arguments.join(" "), said.trim())))
 }

@@ -10,7 +10,6 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use nix::fcntl::{Flock, FlockArg};
 
@@ -87,7 +86,7 @@ impl Made {
 }
 
 fn quiet(program: &str, arguments: &[&str]) -> io::Result<bool> {
-    Ok(Command::new(program).args(arguments).output()?.status.success())
+    Ok(super::program(program).args(arguments).output()?.status.success())
 }
 
 /// The record of this run.

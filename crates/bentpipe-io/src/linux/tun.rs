@@ -63,7 +63,11 @@ pub fn with_addresses(name: &str, addresses: &[(IpAddr, u8)], mtu: u16, offload:
         IpAddr::V4(address) => builder.ipv4(address, prefix, None),
         IpAddr::V6(address) => builder.ipv6(address, prefix),
     });
-    let device = builder.build_sync()?;
+    let device = builder.build_sync().map_err(|error| match can_be_made() {
+        // The error itself does not name the file that is missing.
+        Err((error, _)) => io::Error::new(error.kind(), format!("/dev/net/tun: {error}")),
+        Ok(()) => error,
+    })?;
     device.set_nonblocking(true)?;
     // Root in a user namespace may not do this (SIOCSIFTXQLEN), and works with the shorter queue.
     let _ = device.set_tx_queue_len(QUEUE_LENGTH);

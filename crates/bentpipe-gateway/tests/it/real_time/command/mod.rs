@@ -19,6 +19,7 @@ mod policy;
 mod roaming;
 mod scone;
 mod secrets;
+mod small;
 mod star;
 mod starting;
 mod unprivileged;

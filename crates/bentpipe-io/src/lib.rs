@@ -46,6 +46,7 @@
 mod endpoint;
 mod isn;
 mod lateness;
+pub mod manual;
 mod note;
 mod ring;
 mod slacp;

@@ -2,7 +2,9 @@
 //! itself, which knows the shipped scenarios, the variants and the files that are there.
 
 use std::ffi::OsString;
+use std::path::Path;
 
+use bentpipe_io::manual;
 use clap::CommandFactory;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
@@ -58,7 +60,16 @@ fn script(shell: Shell) -> std::io::Result<String> {
 pub(crate) fn man(args: &Man) -> Result<End, Failure> {
     let folder = &args.folder;
     output::create_folder(folder)?;
-    let written = clap_mangen::generate_to(Arguments::command(), folder);
-    written.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    let mut root = Arguments::command().disable_help_subcommand(true);
+    root.build();
+    pages(&root, folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
     Ok(End::Done)
+}
+
+fn pages(command: &clap::Command, folder: &Path) -> std::io::Result<()> {
+    let (man, mut page) = (clap_mangen::Man::new(command.clone()), Vec::new());
+    man.render(&mut page)?;
+    let version = concat!("bentpipe ", env!("CARGO_PKG_VERSION"));
+    std::fs::write(folder.join(man.get_filename()), manual::readable(&String::from_utf8_lossy(&page), version))?;
+    command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| pages(below, folder))
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bentpipe_io::manual;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -21,9 +22,12 @@ pub fn man(mut root: clap::Command, folder: &Path) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-/// As [`clap_mangen::generate_to`], whose pages are all in section 1.
+/// Like [`clap_mangen::generate_to`], whose pages are all in section 1.
 fn pages(command: &clap::Command, folder: &Path) -> std::io::Result<()> {
-    Man::new(command.clone()).section(SECTION).generate_to(folder)?;
+    let (man, mut page) = (Man::new(command.clone()).section(SECTION), Vec::new());
+    man.render(&mut page)?;
+    let version = concat!("bentpipe ", env!("CARGO_PKG_VERSION"));
+    std::fs::write(folder.join(man.get_filename()), manual::readable(&String::from_utf8_lossy(&page), version))?;
     command.get_subcommands().try_for_each(|below| pages(below, folder))
 }
 

@@ -57,6 +57,8 @@ fn pages_and_completions_are_written() {
     assert!(page("bentpipe-gateway.8").contains(".TH bentpipe-gateway 8"));
     assert!(page("bentpipe-gateway.8").contains("bentpipe\\-gateway\\-run(8)"));
     assert!(page("bentpipe-gateway-run.8").contains("\\-\\-no\\-rules"));
+    // The examples are in lines, as in the help.
+    assert!(page("bentpipe-gateway.8").contains(".SH EXAMPLES\n.in 2n\n.nf\n  bentpipe"));
     for shell in ["bash", "zsh", "fish"] {
         let script = text(&bentpipe(folder.path(), &["completions", shell]));
         assert!(script.contains("bentpipe-gateway") && script.contains("no-rules"), "{shell}");

@@ -55,7 +55,8 @@ fn a_folder_is_made_only_where_one_is_asked_for() {
     ok(folder.path(), &["demo", "--out", "deep/pictures"]);
     assert!(folder.path().join("deep/pictures/bentpipe-demo.svg").exists());
     ok(folder.path(), &["man", "deep/pages"]);
-    assert!(folder.path().join("deep/pages/bentpipe-run.1").exists());
+    let page = std::fs::read_to_string(folder.path().join("deep/pages/bentpipe-run.1")).expect("it is there");
+    assert!(page.contains(".SH EXAMPLES\n.in 2n\n.nf\n  bentpipe run geo\n"), "the examples are in lines: {page}");
 }
 
 /// "File exists" was no help, and `recommend` said it after its runs.

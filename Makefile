@@ -184,7 +184,7 @@ command: lab
 	@mkdir -p $(OUT)/command/completions
 	@cp $(BUILT_STATIC)/bentpipe $(OUT)/bentpipe-lab.html LICENSE README.md $(OUT)/command
 	@$(OUT)/command/bentpipe man $(OUT)/command/man
-	@for shell in bash zsh fish; do $(OUT)/command/bentpipe completions $$shell > $(OUT)/command/completions/bentpipe.$$shell; done
+	@for shell in bash zsh fish; do $(OUT)/command/bentpipe completions $$shell > $(OUT)/command/completions/bentpipe.$$shell || exit 1; done
 
 archive: command
 	tar -C $(OUT) --transform 's,^command,$(RELEASE),' --sort=name --owner=0 --group=0 --numeric-owner -czf $(OUT)/$(RELEASE).tar.gz command

@@ -134,6 +134,10 @@ box:
 	@cp $(BUILT_STATIC)/bentpipe-gateway $(OUT)/bentpipe-gateway
 	@ls -l $(OUT)/bentpipe-gateway
 
+# The changelog of a Debian package: $(call changelog,NAME).
+changelog = printf '$(1) (%s-1) unstable; urgency=medium\n\n  * See CHANGELOG.md in the sources.\n\n -- bentpipe maintainers <bentpipe@users.noreply.github.com>  %s\n' \
+	$(VERSION) "$$(git log -1 --format=%aD 2>/dev/null || date -R)"
+
 # The Debian package of it, in $(OUT). It is installed and started in a namespace by `scripts/try-deb`, as root.
 # One for another processor is run by QEMU for its manual pages and completions.
 RUN_STATIC = $(if $(filter musl-gcc,$(STATIC_CC)),,qemu-$(MACHINE)) $(OUT)/bentpipe-gateway
@@ -141,8 +145,7 @@ deb: box
 	@scripts/setup cargo-deb $(if $(filter musl-gcc,$(STATIC_CC)),,qemu-$(MACHINE))
 	@rm -rf out/gateway
 	@mkdir -p out/gateway/completions
-	@printf 'bentpipe-gateway (%s-1) unstable; urgency=medium\n\n  * See CHANGELOG.md in the sources.\n\n -- bentpipe maintainers <bentpipe@users.noreply.github.com>  %s\n' \
-		$(VERSION) "$$(git log -1 --format=%aD 2>/dev/null || date -R)" > out/gateway/changelog
+	@$(call changelog,bentpipe-gateway) > out/gateway/changelog
 	@$(RUN_STATIC) man out/gateway/man
 	@for shell in bash zsh fish; do $(RUN_STATIC) completions $$shell > out/gateway/completions/bentpipe-gateway.$$shell || exit 1; done
 	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-gateway --output $(OUT)/bentpipe-gateway.deb
@@ -192,6 +195,8 @@ archive: command
 
 deb-command: command
 	@scripts/setup cargo-deb
+	@mkdir -p out/deb-command
+	@$(call changelog,bentpipe) > out/deb-command/changelog
 	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-cli --output $(OUT)/bentpipe.deb
 	@ls -l $(OUT)/bentpipe.deb
 

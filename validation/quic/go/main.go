@@ -27,6 +27,8 @@ var config = &quic.Config{
 func main() {
 	var err error
 	switch {
+	case os.Getenv("QUIC_STACK_OPTIONS") != "":
+		err = fmt.Errorf("this stack has no options")
 	case len(os.Args) == 5 && os.Args[1] == "serve":
 		err = serve(os.Args[2], os.Args[3], os.Args[4])
 	case len(os.Args) == 5 && os.Args[1] == "fetch":

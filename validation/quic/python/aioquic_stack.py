@@ -1,15 +1,27 @@
-"""aioquic with its defaults (NewReno), except for flow control. Requests and options as in ../rust/src/lib.rs."""
+"""aioquic with its defaults (NewReno), except for flow control. Requests and options as in ../rust/src/lib.rs.
+
+Option `unpaced`: without its pacer.
+"""
 
 import asyncio
+import os
 import ssl
 import sys
 import time
 
 from aioquic.asyncio import connect, serve
 from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.recovery import QuicPacketPacer
 
+OPTIONS = set(filter(None, os.environ.get("QUIC_STACK_OPTIONS", "").split(",")))
 WINDOW = 24_000_000
 USAGE = "usage: serve ADDRESS CERTIFICATE KEY | fetch ADDRESS BYTES AUTHORITY"
+
+if unknown := OPTIONS - {"unpaced"}:
+    sys.exit(f"this stack has no option `{min(unknown)}`")
+if "unpaced" in OPTIONS:
+    # A pacer that has no rate delays nothing.
+    QuicPacketPacer.update_rate = lambda *_, **__: None
 
 
 def configuration(is_client):

@@ -5,7 +5,7 @@
 //! handshake is TLS's, with real keys; pacing, loss detection, path MTU discovery and flow control are quinn's.
 //!
 //! Reading order: this file; `app` (the application); `peer` (quinn's side); `settings` (a flow's settings for quinn);
-//! `credentials` and `cipher` (TLS); `control`, `gauge` and `steady` (congestion control); `repair` (a code over the
+//! `credentials` and `cipher` (TLS); `control`, `gauge`, `steady` and `unpaced` (congestion control); `repair` (a code over the
 //! data); `rare` (rare ACKs); `scone` (a network's advice); `notes` and `frames` (for observers).
 //!
 //! The kernel's part is not modelled: timers expire on time, whereas tokio's have a granularity of 1 ms, and a batch of
@@ -26,6 +26,7 @@ mod repair;
 mod scone;
 mod settings;
 mod steady;
+mod unpaced;
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -18,6 +18,7 @@ use super::gauge::{Gauge, Gauged};
 use super::ids::{self, Ids};
 use super::peer::{Peer, meet};
 use super::scone::{self, Scone};
+use super::unpaced::Unpaced;
 
 /// The assumed capacity of a path without a rate.
 const NO_RATE: Bytes = Bytes::new(8 << 20);
@@ -155,7 +156,14 @@ impl Settings<'_> {
             config_of_acks.max_ack_delay(asked.delay.map(|delay| Duration::from_nanos(delay.as_nanos())));
             config.ack_frequency_config(Some(config_of_acks));
         }
-        config.congestion_controller_factory(Arc::new(Gauged { factory: control::factory(quic), gauge }));
+        let control = Arc::new(Gauged { factory: control::factory(quic), gauge });
+        if quic.pacing {
+            config.congestion_controller_factory(control);
+        } else {
+            // The window is checked once for a batch of datagrams, so a batch must be a single one.
+            config.enable_segmentation_offload(false);
+            config.congestion_controller_factory(Arc::new(Unpaced { factory: control }));
+        }
         config
     }
 }

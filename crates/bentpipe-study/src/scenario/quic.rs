@@ -66,6 +66,9 @@ fn settings(item: &Item<'_>, problems: &mut Problems) -> Option<QuicFlow> {
     if let Some(item) = view.get("initial_rtt") {
         quic.initial_rtt = Some(item.duration(problems)?);
     }
+    if let Some(item) = view.get("pacing") {
+        quic.pacing = item.flag(problems)?;
+    }
     if let Some(item) = view.get("unordered") {
         quic.unordered = item.flag(problems)?;
     }
@@ -191,6 +194,7 @@ pub(super) fn written(quic: &QuicFlow) -> Value {
     if let Some(round_trip) = quic.initial_rtt {
         put("initial_rtt", text(format_duration(round_trip)));
     }
+    put("pacing", Value::Boolean(quic.pacing));
     put("unordered", Value::Boolean(quic.unordered));
     if let Some(repair) = quic.repair {
         put("repair", text(format_probability(repair.get())));

@@ -24,7 +24,7 @@ fn quic(scenario: &Scenario) -> QuicFlow {
 }
 
 const ALL: &str = "bytes = \"1 MB\"\nquic = { congestion_control = \"linux-cubic\", zero_rtt = true, streams = 7, \
-                   initial_window = \"20 kB\", initial_rtt = \"700 ms\", unordered = true, receive_window = \"2 MB\", send_window = \"3 MB\", datagram = \"1350 B\", \
+                   initial_window = \"20 kB\", initial_rtt = \"700 ms\", pacing = false, unordered = true, receive_window = \"2 MB\", send_window = \"3 MB\", datagram = \"1350 B\", \
                    ack_frequency = { every = \"10 packets\", delay = \"50 ms\", at_once = true }, scone = true, idle_timeout = \"60 s\", encryption = false }";
 
 #[test]
@@ -37,6 +37,7 @@ fn every_key_arrives_and_is_written() {
         streams: 7,
         initial_window: Some(Bytes::new(20_000)),
         initial_rtt: Some(Duration::from_millis(700)),
+        pacing: false,
         unordered: true,
         repair: None,
         receive_window: Some(Bytes::new(2_000_000)),

@@ -29,11 +29,27 @@ pub fn task() -> Result<Task> {
         ["serve", at, certificate, key] => {
             Ok(Task::Serve { at: at.parse().context("ADDRESS")?, certificate: certificate.into(), key: key.into() })
         }
-        ["fetch", from, bytes, authority] => {
-            Ok(Task::Fetch { from: from.parse().context("ADDRESS")?, bytes: bytes.parse().context("BYTES")?, authority: authority.into() })
-        }
+        ["fetch", from, bytes, authority] => Ok(Task::Fetch {
+            from: from.parse().context("ADDRESS")?,
+            bytes: bytes.parse().context("BYTES")?,
+            authority: authority.into(),
+        }),
         _ => bail!("usage: serve ADDRESS CERTIFICATE KEY | fetch ADDRESS BYTES AUTHORITY"),
     }
+}
+
+/// For each option that the program knows, whether it is set in `QUIC_STACK_OPTIONS`, which lists options with commas
+/// between them.
+///
+/// # Errors
+/// Fails if an option is set that the program does not know.
+pub fn options<const N: usize>(known: [&str; N]) -> Result<[bool; N]> {
+    let set = std::env::var("QUIC_STACK_OPTIONS").unwrap_or_default();
+    let set: Vec<&str> = set.split(',').filter(|option| !option.is_empty()).collect();
+    if let Some(unknown) = set.iter().find(|option| !known.contains(option)) {
+        bail!("this stack has no option `{unknown}`");
+    }
+    Ok(known.map(|option| set.contains(&option)))
 }
 
 /// Prints the time since `start`.

@@ -3,6 +3,7 @@
 mod advice;
 mod known_path;
 mod observed;
+mod pacing;
 mod same;
 
 use bentpipe_engine::NoProbe;

@@ -38,6 +38,11 @@ pub(crate) const QUIC: &[Field] = &[
         "Round trip until the first is measured, for pacing and probe timeouts, for example that of an earlier connection. Default: 333 ms (RFC 9002).",
     ),
     field(
+        "pacing",
+        Shape::Flag,
+        "True: a window's packets are spread over a round trip, at 1.25 windows per round trip, in bursts of ten packets or more. False: a packet leaves as soon as the window allows. Default: true.",
+    ),
+    field(
         "unordered",
         Shape::Flag,
         "True: the receiving application takes data as it arrives, as one that writes a file can. False: in order; quinn gives up a stream with more than 1024 pieces that wait for lost ones. Default: false.",

@@ -78,6 +78,8 @@ pub struct QuicFlow {
     pub initial_window: Option<Bytes>,
     /// The assumed round trip before the first measurement; `None`: quinn's 333 ms (RFC 9002 §6.2.2).
     pub initial_rtt: Option<Duration>,
+    /// False: packets leave as soon as the window allows.
+    pub pacing: bool,
     /// True if the receiving application takes data in any order.
     pub unordered: bool,
     /// Repair symbols of a code over the data, as a share of it; `None`: no code.
@@ -123,6 +125,7 @@ impl QuicFlow {
             streams: 1,
             initial_window: None,
             initial_rtt: None,
+            pacing: true,
             unordered: false,
             repair: None,
             receive_window: None,

@@ -1,5 +1,6 @@
 //! quiche with its defaults (CUBIC), except for flow control and path MTU discovery, over a blocking socket. The server
-//! handles one connection at a time.
+//! handles one connection at a time. Options: `bbr2`, its other congestion control, and `unpaced`. quiche paces only with
+//! `bbr2`: with CUBIC each packet's send time is the present.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -8,8 +9,8 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use quic_stacks::{NAME, PROTOCOL, Task, WINDOW, asked, came};
-use quiche::{Config, Connection, ConnectionId, RecvInfo};
+use quic_stacks::{NAME, PROTOCOL, Task, WINDOW, asked, came, options};
+use quiche::{Config, CongestionControlAlgorithm, Connection, ConnectionId, RecvInfo};
 
 const STREAM: u64 = 0;
 /// Max datagrams that wait for their send time, so that congestion control and not this queue holds the data.
@@ -30,6 +31,11 @@ fn config() -> Result<Config> {
     config.set_max_send_udp_payload_size(1452);
     // Without it quiche sends 1452 bytes from the start, whatever the path's MTU is.
     config.discover_pmtu(true);
+    let [bbr2, unpaced] = options(["bbr2", "unpaced"])?;
+    if bbr2 {
+        config.set_cc_algorithm(CongestionControlAlgorithm::Bbr2Gcongestion);
+    }
+    config.enable_pacing(!unpaced);
     Ok(config)
 }
 
@@ -47,7 +53,11 @@ fn socket(at: SocketAddr) -> Result<UdpSocket> {
 
 /// Carries datagrams between the socket and the connection until the connection is closed. `work` uses the streams. It is
 /// called whenever data may have arrived.
-fn drive(socket: &UdpSocket, connection: &mut Connection, mut work: impl FnMut(&mut Connection) -> Result<()>) -> Result<()> {
+fn drive(
+    socket: &UdpSocket,
+    connection: &mut Connection,
+    mut work: impl FnMut(&mut Connection) -> Result<()>,
+) -> Result<()> {
     let local = socket.local_addr()?;
     let mut datagram = [0; 65_536];
     // Keys: the send time from quiche's pacing, then the order of creation.

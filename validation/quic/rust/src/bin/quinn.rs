@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use quic_stacks::{NAME, PROTOCOL, Task, WINDOW, asked, came};
+use quic_stacks::{NAME, PROTOCOL, Task, WINDOW, asked, came, options};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, ServerConfig, TransportConfig};
 use rustls::pki_types::pem::PemObject;
@@ -47,10 +47,13 @@ async fn fetch(from: SocketAddr, config: ClientConfig, bytes: u64) -> Result<()>
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
+    options([])?;
     match quic_stacks::task()? {
         Task::Serve { at, certificate, key } => {
             let chain = CertificateDer::pem_file_iter(certificate)?.collect::<Result<Vec<_>, _>>()?;
-            let mut tls = rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
+            let mut tls = rustls::ServerConfig::builder()
+                .with_no_client_auth()
+                .with_single_cert(chain, PrivateKeyDer::from_pem_file(key)?)?;
             tls.alpn_protocols = vec![PROTOCOL.to_vec()];
             let mut config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
             config.transport_config(transport());

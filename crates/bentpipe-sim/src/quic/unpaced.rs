@@ -94,20 +94,23 @@ mod tests {
     #[test]
     fn the_own_window_shows_only_when_it_is_full() {
         let start = Instant::now();
-        let later = start + Duration::from_millis(600);
+        let (sent, later) = (start + Duration::from_millis(1), start + Duration::from_millis(600));
         let mut control = Arc::new(Unpaced { factory: Arc::new(NewRenoConfig::default()) }).build(start, 1000);
         let initial = control.window();
-        assert_eq!((initial, control.initial_window(), control.metrics().congestion_window), (NOT_PACED, 12_000, 12_000));
-        control.on_sent(start, 10_999, 0);
+        assert_eq!(
+            (initial, control.initial_window(), control.metrics().congestion_window),
+            (NOT_PACED, 12_000, 12_000)
+        );
+        control.on_sent(sent, 10_999, 0);
         assert_eq!(control.window(), NOT_PACED);
-        control.on_sent(start, 1, 1);
+        control.on_sent(sent, 1, 1);
         assert_eq!(control.window(), 12_000);
         control.on_mtu_update(999);
         assert_eq!(control.window(), NOT_PACED);
         control.on_mtu_update(1000);
         assert_eq!(control.clone_box().window(), 12_000);
         // The loss halves the window and leaves 4 999 bytes in flight.
-        control.on_congestion_event(later, start, false, 6_001);
+        control.on_congestion_event(later, sent, false, 6_001);
         assert_eq!(control.window(), NOT_PACED);
         control.on_sent(later, 1, 2);
         assert_eq!(control.window(), 6_000);

@@ -14,7 +14,7 @@ use crate::tcp::config::{SsthreshBase, TcpConfig};
 use crate::tcp::loss::LossReport;
 use crate::tcp::startup::SlowStart;
 use crate::tcp::variant::Growth;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// C, in segments per second cubed (RFC 9438 §5).
 const C: f64 = 0.4;
@@ -39,7 +39,8 @@ struct Epoch {
 }
 
 impl Epoch {
-    /// Begins an epoch at the first ACK of congestion avoidance, with a window of `cwnd` (RFC 9438 §4.2, §4.8).
+    /// Begins an epoch at the first ACK of congestion avoidance, with a window of `cwnd` (RFC 9438 §4.2). A window that
+    /// is beyond `w_max` already begins at the flat point.
     fn begin(w_max: f64, now: Time, cwnd: f64) -> Epoch {
         let w_max = w_max.max(cwnd);
         Epoch { start: now, k: libm::cbrt((w_max - cwnd) / C), w_max, w_est: cwnd }
@@ -59,6 +60,8 @@ struct Memory {
     w_max: f64,
     /// The window before the last reduction, segments.
     cwnd_prior: f64,
+    /// The next epoch begins at its flat point, because a timeout came before it (RFC 9438 §4.8).
+    is_flat: bool,
     epoch: Option<Epoch>,
 }
 
@@ -68,6 +71,8 @@ pub(super) struct Cubic {
     memory: Undoable<Memory>,
     /// The time since which the window has not been in use.
     unused_since: Option<Time>,
+    /// The time of the last ACK in congestion avoidance that found the window in use.
+    last_used: Time,
     base: SsthreshBase,
     factors: Factors,
 }
@@ -77,6 +82,7 @@ impl Cubic {
         Cubic {
             memory: Undoable::default(),
             unused_since: None,
+            last_used: Time::ZERO,
             base: config.shortcuts.ssthresh_base,
             factors: Factors::new(config, BETA, BETA_ECN),
         }
@@ -85,10 +91,18 @@ impl Cubic {
     /// Processes an ACK of `acked` segments in congestion avoidance. Returns the new window in segments.
     fn avoid_congestion(&mut self, cwnd: f64, acked: f64, ack: &AckSample) -> f64 {
         let unused_since = self.unused_since.take();
-        let Memory { w_max, cwnd_prior, .. } = self.memory.now;
-        let epoch = self.memory.now.epoch.get_or_insert_with(|| Epoch::begin(w_max, ack.now, cwnd));
+        self.last_used = ack.now;
+        let memory = &mut self.memory.now;
+        if memory.epoch.is_none() && core::mem::take(&mut memory.is_flat) {
+            //= RFC 9438 §4.8: "_K_ is set to 0, and _W_max_ is set to the congestion window size at the beginning of the
+            //= current congestion avoidance stage"
+            memory.w_max = cwnd;
+        }
+        let Memory { w_max, cwnd_prior, .. } = *memory;
+        let epoch = memory.epoch.get_or_insert_with(|| Epoch::begin(w_max, ack.now, cwnd));
         if let Some(since) = unused_since {
-            // RFC 9438 §4.2: t excludes the periods in which the sender did not use its window.
+            //= RFC 9438 §4.2: "The elapsed time _t_ in Figure 1 MUST NOT include periods during which _cwnd_ has not been
+            //= updated due to application-limited behavior"
             epoch.start = (epoch.start + ack.now.saturating_since(since)).min(ack.now);
         }
         let alpha = if epoch.w_est < cwnd_prior { ALPHA } else { 1.0 };
@@ -112,7 +126,7 @@ impl Reduces for Cubic {
         let cwnd = window.exact() / mss;
         let falls_behind = cwnd < self.memory.now.w_max;
         let w_max = if falls_behind { cwnd * (1.0 + self.factors.loss) / 2.0 } else { cwnd };
-        self.memory.replace(Memory { w_max, cwnd_prior: cwnd, epoch: None });
+        self.memory.replace(Memory { w_max, cwnd_prior: cwnd, is_flat: false, epoch: None });
         self.unused_since = None;
         let before = match self.base {
             SsthreshBase::FlightSize => loss.flight as f64,
@@ -121,9 +135,8 @@ impl Reduces for Cubic {
         window.set_ssthresh((window.whole_units(self.factors.of(loss) * before) as f64).max(2.0 * mss));
     }
 
-    /// RFC 9438 §4.8: the epoch after a timeout begins at its flat point.
     fn after_timeout(&mut self) {
-        self.memory.now.w_max = 0.0;
+        self.memory.now.is_flat = true;
     }
 }
 
@@ -150,8 +163,16 @@ impl CongestionRules for Cubic {
         window.set(cwnd * mss);
     }
 
-    fn on_unused(&mut self, _: &mut Window, _: &mut SlowStart, ack: &AckSample) {
+    fn on_unused(&mut self, window: &mut Window, start: &mut SlowStart, ack: &AckSample) {
+        if window.in_slow_start() {
+            return start.on_unused(window, ack);
+        }
         self.unused_since.get_or_insert(ack.now);
+    }
+
+    /// Nothing is outstanding, so the window has not been in use since the last ACK.
+    fn on_idle(&mut self, _: Time, _: Duration) {
+        self.unused_since.get_or_insert(self.last_used);
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
@@ -163,8 +184,12 @@ impl CongestionRules for Cubic {
         window.set_segments(segments);
     }
 
+    //= RFC 9438 §4.9.2: "the current _cwnd_ is already higher than _cwnd_prior_, CUBIC SHOULD continue to use the current
+    //= and the most recent values of these variables"
     fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
-        self.memory.undo(window, cwnd, ssthresh);
+        if window.exact() <= self.memory.now.cwnd_prior * window.exact_mss() {
+            self.memory.undo(window, cwnd, ssthresh);
+        }
     }
 }
 
@@ -172,7 +197,6 @@ impl CongestionRules for Cubic {
 mod tests {
     use super::*;
     use crate::tcp::loss::FoundBy;
-    use crate::units::Duration;
 
     const MSS: u16 = 1000;
     const RTT: Duration = Duration::from_millis(100);
@@ -284,6 +308,45 @@ mod tests {
         assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
     }
 
+    /// RFC 9438 §4.7, §4.8: until the first congestion avoidance after a timeout, W_max is the window of before. So a loss in the slow
+    /// start after it, at 50 segments of the former 100, leaves room to other flows: 50 * 1.7 / 2. After that the flat window counts.
+    #[test]
+    fn a_timeout_keeps_the_plateau_until_the_flat_point() {
+        for (avoids, w_max) in [(false, 42.5), (true, 71.0)] {
+            let (mut cubic, mut start) = cubic();
+            let mut window = window(100.0);
+            cubic.on_loss(&mut window, &LossReport { found_by: FoundBy::Timeout { repeated: false }, ..lost(100_000) });
+            assert_eq!(cubic.memory.now.w_max, 100.0);
+            if avoids {
+                window.set(70_000.0);
+                cubic.on_ack(&mut window, &mut start, &ack(at(9.0), 1000));
+                assert_eq!(cubic.memory.now.w_max, 70.0);
+                window.set(71_000.0);
+            } else {
+                window.set(50_000.0);
+            }
+            cubic.on_loss(&mut window, &lost(50_000));
+            assert_eq!(cubic.memory.now.w_max, w_max);
+        }
+    }
+
+    /// RFC 9438 §4.9.2: a needless recovery is undone while the window is at most what it was before. Afterwards the current state counts.
+    #[test]
+    fn a_window_that_has_outgrown_the_loss_is_not_undone() {
+        for (now, undone) in [(1000.0, true), (1001.0, false)] {
+            let (mut cubic, _) = cubic();
+            let mut window = window(1000.0);
+            let ssthresh = window.ssthresh();
+            cubic.on_loss(&mut window, &lost(1_000_000));
+            run(&mut cubic, &mut window, 0.0, 1.0);
+            window.set(now * MSS as f64);
+            let restored = window.cwnd().max(1_000_000);
+            cubic.on_spurious_timeout(&mut window, restored, ssthresh);
+            assert_eq!(window.ssthresh() == ssthresh, undone, "{now}");
+            assert_eq!(cubic.memory.now.w_max == 0.0, undone, "{now}");
+        }
+    }
+
     /// RFC 9438 §4.9.1: a spurious timeout leaves no trace.
     #[test]
     fn a_spurious_timeout_is_undone() {
@@ -310,6 +373,21 @@ mod tests {
         cubic.on_unused(&mut window, &mut start, &ack(at(30.0), 1000));
         cubic.on_ack(&mut window, &mut start, &ack(at(62.0), 1000));
         assert_eq!(cubic.memory.now.epoch.expect("it has begun").start, at(61.0));
+        assert!(segments(&window) < 701.0, "{}", segments(&window));
+    }
+
+    /// RFC 9438 §4.2, §5.8: a sender with nothing to send does not age either. The last ACK comes at 1 s, the next flight leaves at 61 s and
+    /// is acknowledged at 61.1 s.
+    #[test]
+    fn an_idle_time_is_left_out() {
+        let (mut cubic, mut start) = cubic();
+        let mut window = window(1000.0);
+        cubic.on_loss(&mut window, &lost(1_000_000));
+        cubic.on_ack(&mut window, &mut start, &ack(at(0.0), 1000));
+        cubic.on_ack(&mut window, &mut start, &ack(at(1.0), 1000));
+        cubic.on_idle(at(61.0), Duration::from_secs(60));
+        cubic.on_ack(&mut window, &mut start, &ack(at(61.1), 1000));
+        assert_eq!(cubic.memory.now.epoch.expect("it has begun").start, at(60.1));
         assert!(segments(&window) < 701.0, "{}", segments(&window));
     }
 

@@ -73,6 +73,7 @@ impl SlowStart {
                 Verdict::Grow => {}
                 Verdict::GrowSlowly => more /= CSS_GROWTH_DIVISOR,
                 Verdict::Leave => {
+                    window.set(window.exact() + more / CSS_GROWTH_DIVISOR);
                     window.set_ssthresh(window.exact());
                     self.search = Search::None;
                     return 0;
@@ -104,10 +105,14 @@ impl SlowStart {
 
     /// Takes an ACK of new data while the window is below the threshold and not in use.
     pub(in crate::tcp) fn on_unused(&mut self, window: &mut Window, ack: &AckSample) {
-        if let Search::Hybrid(hybrid) = &mut self.search
-            && hybrid.on_ack(ack, window)
-        {
-            window.set_ssthresh(window.exact());
+        match &mut self.search {
+            Search::Hybrid(hybrid) if hybrid.on_ack(ack, window) => window.set_ssthresh(window.exact()),
+            //= RFC 9406 §4.2: "For each arriving ACK in slow start [...] Keep track of the minimum observed RTT"
+            Search::PlusPlus(hystart) if hystart.on_ack(ack) == Verdict::Leave => {
+                window.set_ssthresh(window.exact());
+                self.search = Search::None;
+            }
+            _ => {}
         }
     }
 
@@ -205,6 +210,50 @@ mod tests {
         config.variant.slow_start_exit = exit;
         config.variant.growth = Growth::Bytes(2);
         (SlowStart::new(&config.variant), Window::new(&config, 20))
+    }
+
+    /// RFC 9406 §4.2: the ACK whose sample shows that the round trip has grown still opens the window by a segment, and the next by a quarter.
+    /// So does the ACK that ends the last round of conservative slow start, and its window is the threshold.
+    #[test]
+    fn an_ack_opens_the_window_before_it_counts() {
+        let (mut slow, mut window) = start(SlowStartExit::HyStartPlusPlus);
+        let mut una = 0;
+        (0..2).for_each(|_| drop(round(&mut slow, &mut window, &mut una, 100)));
+        // The first ACK still belongs to the round before.
+        let grown = round(&mut slow, &mut window, &mut una, 130);
+        assert_eq!((grown[8], grown[9]), (1000.0, 250.0));
+        while window.in_slow_start() {
+            una += 1000;
+            let rtt = Some(Duration::from_millis(130));
+            let (before, snd_max) = (window.exact(), una + 20_000);
+            slow.on_ack(&mut window, &AckSample { acked: 1000, snd_una: una, snd_max, rtt, ..Default::default() });
+            assert_eq!(window.exact() - before, 250.0);
+        }
+        assert_eq!(window.exact_ssthresh(), window.exact());
+    }
+
+    /// RFC 9406 §4.2: ACKs that find the window unused count for the search too, but open nothing. Here they fill the third and fourth rounds:
+    /// the round trip has grown, so the next ACK that finds it in use opens it by a quarter.
+    #[test]
+    fn an_unused_window_is_searched_too() {
+        let (mut slow, mut window) = start(SlowStartExit::HyStartPlusPlus);
+        let mut una = 0;
+        (0..2).for_each(|_| drop(round(&mut slow, &mut window, &mut una, 100)));
+        let before = window.exact();
+        for _ in 0..40 {
+            una += 1000;
+            let rtt = Some(Duration::from_millis(130));
+            slow.on_unused(&mut window, &AckSample { snd_una: una, snd_max: una + 20_000, rtt, ..Default::default() });
+        }
+        assert_eq!(window.exact(), before);
+        assert_eq!(round(&mut slow, &mut window, &mut una, 130)[0], 250.0);
+        // Five rounds in all.
+        for _ in 0..60 {
+            una += 1000;
+            let rtt = Some(Duration::from_millis(130));
+            slow.on_unused(&mut window, &AckSample { snd_una: una, snd_max: una + 20_000, rtt, ..Default::default() });
+        }
+        assert_eq!(window.exact_ssthresh(), window.exact());
     }
 
     /// RFC 9406 §4.2: once the round trip has grown, an ACK opens the window by a quarter. A loss ends the search.

@@ -47,7 +47,7 @@ impl Prr {
         *self = Prr {
             base: self.base,
             target: window.exact(),
-            // RFC 9937 §6: bytes SACKed earlier are not delivered during the recovery.
+            //= RFC 9937 §6.1: "Bytes SACKed before entering recovery will not be marked as delivered during recovery"
             recover_fs: match self.base {
                 SsthreshBase::FlightSize => {
                     let once = delivered_before.saturating_sub(scoreboard.repeated_bytes());
@@ -73,27 +73,26 @@ impl Prr {
         if newly == 0 {
             return;
         }
-        // RFC 9937 §6, in the words of the RFC that it replaces:
-        //= RFC 6937 §3: "prr_delivered += DeliveredData"
+        //= RFC 9937 §6.2: "prr_delivered += DeliveredData"
         self.delivered = now;
         let total = now - self.delivered_before;
         let pipe = scoreboard.pipe(seq.snd_una, seq.snd_max);
         let target = self.target as u64;
         let mut send = if pipe > target {
-            //= RFC 6937 §3: "sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out"
+            //= RFC 9937 §6.2: "out = DIV_ROUND_UP(prr_delivered * ssthresh, RecoverFS) [...] SndCnt = out - prr_out"
             let share = (total as u128 * target as u128).div_ceil(self.recover_fs as u128) as u64;
             // Linux (`tcp_cwnd_reduction`) counts in segments, so a part of one is a whole one.
             let share =
                 if self.base == SsthreshBase::FlightSize { share } else { share.next_multiple_of(window.mss()) };
             share.saturating_sub(self.out)
         } else {
-            //= RFC 6937 §3: "Attempt to catch up, as permitted by limit [...] limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS [...]
-            //= sndcnt = MIN(ssthresh - pipe, limit)"
+            //= RFC 9937 §6.2: "SndCnt = MAX(prr_delivered - prr_out, DeliveredData) [...] SndCnt += SMSS [...] Attempt to catch up, as
+            //= permitted [...] SndCnt = MIN(ssthresh - inflight, SndCnt)"
             let slow_start = if is_safe { window.mss() } else { 0 };
             (total.saturating_sub(self.out).max(newly) + slow_start).min(target - pipe)
         };
         if self.out == 0 {
-            // The first retransmission is forced.
+            //= RFC 9937 §6.2: "Force a fast retransmit upon entering recovery"
             send = send.max(window.mss());
         }
         // With nothing outstanding, a segment may always be sent, because otherwise no ACK would arrive.
@@ -149,7 +148,7 @@ mod tests {
         sent
     }
 
-    /// RFC 9937 §6 with one loss in 20 and a target of half the window: the retransmission leaves at once, and then one
+    /// RFC 9937 §6.2 with one loss in 20 and a target of half the window: the retransmission leaves at once, and then one
     /// segment for every two that arrive. 17 ACKs after the third bring ceil(20 * 10 / 20) = 10 segments in all, never
     /// two at once.
     #[test]
@@ -190,7 +189,7 @@ mod tests {
         assert_eq!(sent, [1, 0, 1, 0, 1]);
     }
 
-    /// RFC 9937 §6: when most of a flight is lost, the pipe falls below the threshold. The sender then sends as much as
+    /// RFC 9937 §6.2: when most of a flight is lost, the pipe falls below the threshold. The sender then sends as much as
     /// arrives, plus one segment for each ACK that advances without a new loss.
     #[test]
     fn after_heavy_loss_it_grows_back_to_the_threshold() {
@@ -211,7 +210,7 @@ mod tests {
         }
     }
 
-    /// RFC 9937 §6, PRR-CRB: an ACK that advances but shows more losses allows as much as has arrived, without a segment more. Seven
+    /// RFC 9937 §6.2, PRR-CRB: an ACK that advances but shows more losses allows as much as has arrived, without a segment more. Seven
     /// segments have arrived, and one has left.
     #[test]
     fn new_losses_are_no_good_progress() {

@@ -49,6 +49,7 @@ impl Sender {
         if ack > self.seq.snd_una {
             self.on_new_ack(cx, ack, delivered, sample);
             if news && self.recovery.phase() == Phase::Open && self.loss.counts_advancing_acks() {
+                self.loss.scoreboard.note_delivered(self.delivered().saturating_sub(delivered));
                 self.on_same_ack(cx, false, news);
             }
         } else if ack == self.seq.snd_una {

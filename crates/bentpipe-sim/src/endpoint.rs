@@ -13,7 +13,7 @@ use bentpipe_engine::stp::{self, StpConfig};
 use bentpipe_engine::tcp::{
     Abort, Connection, FIRST_BYTE, Handshake, Input, Ordinary, Output, Role, Segment, TcbCache, TcbSharing, TcpConfig,
 };
-use bentpipe_engine::units::Time;
+use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, Probe, Step};
 use bentpipe_study::scenario::{ConnectionId, Workload};
 
@@ -96,6 +96,8 @@ pub(crate) struct TcpEnd {
     model: Option<u32>,
     /// What only some applications need.
     extra: Option<Box<Extra>>,
+    /// When its stack learns that the path has changed.
+    path_change: Time,
     /// State shared by connections of this host to the same peer (RFC 9040), if any.
     shared: Option<Rc<RefCell<TcbCache>>>,
 }
@@ -165,6 +167,7 @@ impl TcpEnd {
             next_action: if client { start } else { Time::ZERO },
             requests_left: requests,
             extra: None,
+            path_change: Time::NEVER,
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
             bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
             ns2_lengths: config.shortcuts.ns2_lengths,
@@ -190,15 +193,34 @@ impl TcpEnd {
         self
     }
 
+    /// Sets the time at which its stack learns that the path has changed.
+    pub(crate) fn told_of_path(mut self, at: Option<Duration>) -> Self {
+        self.path_change = at.map_or(Time::NEVER, |at| Time::ZERO + at);
+        self
+    }
+
+    /// Handles the signal of the stack that the path has changed. Before it opens, the connection has nothing to do with it.
+    #[cold]
+    fn on_path_changed(&mut self) {
+        self.path_change = Time::NEVER;
+        if !self.opened {
+            return;
+        }
+        self.connection.on_path_changed();
+        if let Some(shared) = &self.shared {
+            shared.borrow_mut().forget_path();
+        }
+    }
+
     /// When this end first acts by itself. A passive one listens from the start.
     pub(crate) fn first_action(&self) -> Time {
         if self.client { self.start } else { Time::ZERO }
     }
 
     /// Leaves the state of an end that is done to the next connection.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn leave(&self, now: Time) {
         if let Some(shared) = &self.shared {
-            self.connection.bequeath(&mut shared.borrow_mut());
+            self.connection.bequeath(&mut shared.borrow_mut(), now);
         }
     }
 
@@ -335,6 +357,9 @@ impl TcpEnd {
         packets: &mut Store,
         is_ordinary: &mut bool,
     ) -> Next {
+        if self.path_change <= cx.now {
+            self.on_path_changed();
+        }
         if let Transport::Tcp(connection) = &mut self.connection
             && (*is_ordinary || self.next_action > cx.now && connection.is_ordinary::<P>(cx.now))
         {
@@ -386,6 +411,6 @@ impl TcpEnd {
 
     #[inline(always)]
     fn wait(&self, timer: Time) -> Next {
-        Next::Wait(timer.min(self.next_action))
+        Next::Wait(timer.min(self.next_action).min(self.path_change))
     }
 }

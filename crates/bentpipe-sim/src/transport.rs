@@ -2,6 +2,7 @@
 
 use bentpipe_engine::stp;
 use bentpipe_engine::tcp::{Connection, Input, TcbCache, TcpStats};
+use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Machine, Probe};
 
 /// A connection. TCP is the hot path; STP is called out of line.
@@ -93,15 +94,22 @@ impl Transport {
     }
 
     /// STP has no state that another connection could use.
-    pub(crate) fn inherit(&mut self, cache: &mut TcbCache) {
+    pub(crate) fn inherit(&mut self, cache: &mut TcbCache, now: Time) {
         if let Transport::Tcp(connection) = self {
-            connection.inherit(cache);
+            connection.inherit(cache, now);
         }
     }
 
-    pub(crate) fn bequeath(&self, cache: &mut TcbCache) {
+    pub(crate) fn bequeath(&self, cache: &mut TcbCache, now: Time) {
         if let Transport::Tcp(connection) = self {
-            connection.bequeath(cache);
+            connection.bequeath(cache, now);
+        }
+    }
+
+    /// The local stack says that the path has changed.
+    pub(crate) fn on_path_changed(&mut self) {
+        if let Transport::Tcp(connection) = self {
+            connection.on_path_changed();
         }
     }
 }

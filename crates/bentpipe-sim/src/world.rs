@@ -413,7 +413,7 @@ impl World {
     fn note_done(&mut self, n: EndId) {
         let done = match &self.ends[n.index()].kind {
             Endpoint::Tcp(tcp) if tcp.is_done() => {
-                tcp.leave();
+                tcp.leave(self.now);
                 true
             }
             #[cfg(feature = "quic")]

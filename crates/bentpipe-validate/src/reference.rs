@@ -218,6 +218,7 @@ pub(crate) fn scenario(rows: &[Row]) -> Result<Scenario> {
             explicit: Default::default(),
             splits: Vec::new(),
             spoof: None,
+            path_change: None,
         };
         flows.push(flow(format!("tcp{}", row.flow), 0, 3, seconds(row.start_s), FlowKind::Tcp(Arc::new(tcp))));
     }

@@ -204,6 +204,11 @@ pub struct TcpConfig {
     pub tcb_sharing: TcbSharing,
     /// What is already known about the path, for careful resume (RFC 9959).
     pub resume: Option<Resume>,
+    /// With [`TcbSharing::Resume`]: how long the measurement of an earlier connection may be used (RFC 9959 §4.3.1).
+    pub resume_lifetime: Duration,
+    /// Upper bound of the window to which careful resume jumps, bytes (max_jump of RFC 9959 §3.3). `None`: only half of
+    /// the saved window bounds it.
+    pub max_jump: Option<u64>,
     /// Departures from the RFCs.
     pub shortcuts: Shortcuts,
 }
@@ -252,6 +257,8 @@ impl Default for TcpConfig {
             time_wait: Duration::from_secs(60),
             tcb_sharing: TcbSharing::Off,
             resume: None,
+            resume_lifetime: Duration::from_secs(600),
+            max_jump: None,
             shortcuts: Shortcuts::NONE,
         }
     }

@@ -1,18 +1,26 @@
 //! State shared between successive connections to one host (RFC 9040).
 
-use super::config::{Resume, TcbSharing};
+use super::config::{Resume, TcbSharing, TcpConfig};
 use super::congestion::Congestion;
 use super::loss::DUP_THRESH;
 use crate::rtt::RttEstimator;
-use crate::units::Duration;
+use crate::units::{Duration, Time};
 
 /// The state that connections to one host leave for later ones.
 #[derive(Clone, Debug, Default)]
 pub struct TcbCache {
     ssthresh: Option<u64>,
     rtt: Option<RttEstimator>,
-    path: Option<Resume>,
+    path: Option<Path>,
     metrics: Metrics,
+}
+
+/// What a connection has measured of the path, for careful resume.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    saved: Resume,
+    /// When it was measured.
+    at: Time,
 }
 
 /// What Linux remembers of a destination and uses as it is shipped (tcp_metrics.c; `tcp_no_ssthresh_metrics_save` is 1, and the window that
@@ -46,14 +54,30 @@ impl TcbCache {
         &mut self.metrics
     }
 
-    /// Gives the next connection the state that it may use.
-    pub(in crate::tcp) fn inherit(&mut self, sharing: TcbSharing, congestion: &mut Congestion, rtt: &mut RttEstimator) {
+    /// Forgets what is known of the path for careful resume, because the path has changed (RFC 9959 §4.3.1).
+    pub fn forget_path(&mut self) {
+        self.path = None;
+    }
+
+    /// Gives the next connection, with the settings `config`, the state that it may use at `now`.
+    pub(in crate::tcp) fn inherit(
+        &mut self,
+        config: &TcpConfig,
+        now: Time,
+        congestion: &mut Congestion,
+        rtt: &mut RttEstimator,
+    ) {
+        let sharing = config.tcb_sharing;
         match sharing {
             TcbSharing::Off | TcbSharing::Linux => return,
             TcbSharing::Resume => {
-                // RFC 9959 §3.2: only one connection may use it. That connection's own measurement replaces it.
+                //= RFC 9959 §3.2: "Only one connection can use a specific set of saved CC parameters"
+                // That connection's own measurement replaces them. What is older than its lifetime is deleted, too.
                 if let Some(path) = self.path.take() {
-                    congestion.resume(path);
+                    let expires = path.at + config.resume_lifetime;
+                    if now <= expires {
+                        congestion.resume(path.saved, config.max_jump, expires);
+                    }
                 }
                 return;
             }
@@ -67,14 +91,21 @@ impl TcbCache {
         }
     }
 
-    /// Stores a connection's state (RFC 9040 §4). ssthresh is known only after a loss. `path`: the window that the
-    /// connection used, if it measured the minimum round trip.
-    pub(in crate::tcp) fn keep(&mut self, congestion: &Congestion, rtt: &RttEstimator, path: Option<Resume>) {
+    /// Stores a connection's state at `now` (RFC 9040 §4). ssthresh is known only after a loss. `path`: the window that
+    /// the connection used, if it measured the minimum round trip.
+    pub(in crate::tcp) fn keep(
+        &mut self,
+        now: Time,
+        congestion: &Congestion,
+        rtt: &RttEstimator,
+        path: Option<Resume>,
+    ) {
         if congestion.window.ssthresh() != u64::MAX {
             self.ssthresh = Some(congestion.window.ssthresh());
         }
         self.rtt = Some(*rtt);
-        self.path = path.or(self.path);
+        //= RFC 9959 §3.1: "A sender MUST NOT retain more than one set of CC parameters for a Remote Endpoint"
+        self.path = path.map(|saved| Path { saved, at: now }).or(self.path);
     }
 }
 

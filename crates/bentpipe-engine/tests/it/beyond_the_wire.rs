@@ -6,8 +6,8 @@ use bentpipe_engine::probe::{Event, Probe, Who};
 
 use bentpipe_engine::tcp::variant::Growth;
 use bentpipe_engine::tcp::{
-    AckPolicy, Connection, Flags, Handshake, Input, Output, Role, RtoConfig, Segment, Shortcuts, State, SynOptions,
-    TcbCache, TcbSharing, TcpConfig, Variant,
+    AckPolicy, Connection, Flags, Handshake, Input, Output, Resume, Role, RtoConfig, Segment, Shortcuts, State,
+    SynOptions, TcbCache, TcbSharing, TcpConfig, Variant,
 };
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::{Context, Machine, Step};
@@ -122,9 +122,9 @@ impl One {
     /// A new connection to the same host.
     fn successor(&mut self) {
         let mut cache = TcbCache::default();
-        self.connection.bequeath(&mut cache);
+        self.connection.bequeath(&mut cache, self.now);
         self.connection = Connection::new(self.config, Role::Active);
-        self.connection.inherit(&mut cache);
+        self.connection.inherit(&mut cache, self.now);
         self.timer = None;
         self.sent.clear();
     }
@@ -396,6 +396,82 @@ fn sharing_the_window() {
             one.ack(1 + 1000 * n, None);
         }
         assert_eq!(one.connection.cwnd(), cwnd, "{sharing:?}");
+    }
+}
+
+/// RFC 9959 §3.2, §4.3.1: what is older than its lifetime is not used, and is deleted; so is what a change of the path has made worthless. A
+/// lifetime that ends in the reconnaissance phase ends that.
+#[test]
+fn a_measurement_has_a_lifetime() {
+    let saved = |lifetime: u64| {
+        let mut config = base("rack", 4);
+        (config.tcb_sharing, config.resume_lifetime) = (TcbSharing::Resume, Duration::from_millis(lifetime));
+        let mut one = One::new(config, Role::Active);
+        one.establish_with(100, true);
+        one.handle(Input::Write(64_000));
+        let mut acked = 1;
+        for segments in [4, 8, 16] {
+            one.wait(100);
+            for _ in 0..segments {
+                acked += 1000;
+                one.ack(acked, None);
+            }
+        }
+        let mut cache = TcbCache::default();
+        one.connection.bequeath(&mut cache, one.now);
+        (one, cache)
+    };
+    // The next connection opens 1000 ms later; the ACK of its initial window comes 200 ms after that.
+    for (lifetime, forgets, jumps) in
+        [(1200, false, true), (1199, false, false), (999, false, false), (60_000, true, false)]
+    {
+        let (mut one, mut cache) = saved(lifetime);
+        one.wait(1000);
+        if forgets {
+            cache.forget_path();
+        }
+        one.connection = Connection::new(one.config, Role::Active);
+        one.connection.inherit(&mut cache, one.now);
+        (one.timer, one.sent) = (None, Vec::new());
+        one.establish_with(100, true);
+        one.handle(Input::Write(200_000));
+        one.wait(100);
+        (1..=4).for_each(|n| one.ack(1 + 1000 * n, None));
+        assert_eq!(one.connection.cwnd(), if jumps { 16 * MSS } else { 8 * MSS }, "{lifetime} ms");
+    }
+}
+
+/// RFC 9959 §3.2, §3.3: a signal that the path is another one ends careful resume before the jump. During the jump the sender retreats to
+/// half of what the path has carried: six segments were in flight at the jump.
+#[test]
+fn a_changed_path_is_not_resumed() {
+    for (acked, cwnd) in [(0, 8 * MSS), (3, 8 * MSS), (4, 3 * MSS)] {
+        let mut config = base("rack", 4);
+        config.resume = Some(Resume { cwnd: 32 * MSS, min_rtt: Duration::from_millis(100) });
+        let mut one = One::new(config, Role::Active);
+        one.establish_with(100, true);
+        one.handle(Input::Write(64_000));
+        one.wait(100);
+        (1..=acked).for_each(|n| one.ack(1 + 1000 * n, None));
+        one.connection.on_path_changed();
+        (acked + 1..=4).for_each(|n| one.ack(1 + 1000 * n, None));
+        assert_eq!(one.connection.cwnd(), cwnd, "after {acked} segments");
+    }
+}
+
+/// RFC 9937 §6.1, §6.2: the ACK that begins a recovery also acknowledges two of 20 segments, and SACKs three. RecoverFS is 20 segments: 18
+/// outstanding, all of the SACKed ones new, and two more. Of the target of 9 segments, five twentieths may leave: 2.25. 14 are in flight.
+#[test]
+fn an_ack_that_advances_begins_a_recovery() {
+    for variant in ["sack", "rack"] {
+        let mut config = base(variant, 20);
+        (config.variant.prr, config.variant.tail_probe) = (true, false);
+        let mut one = One::new(config, Role::Active);
+        one.establish_with(100, true);
+        one.handle(Input::Write(60_000));
+        one.wait(100);
+        one.ack(2001, Some((3001, 6001)));
+        assert_eq!((one.watch.recoveries, one.connection.cwnd()), (1, 16_250), "{variant}");
     }
 }
 

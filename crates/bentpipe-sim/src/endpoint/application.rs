@@ -17,7 +17,7 @@ impl TcpEnd {
         self.opened = true;
         self.next_action = Time::NEVER;
         if let Some(shared) = &self.shared {
-            self.connection.inherit(&mut shared.borrow_mut());
+            self.connection.inherit(&mut shared.borrow_mut(), cx.now);
         }
         self.connection.handle(cx, Input::Open);
         match *self.workload {

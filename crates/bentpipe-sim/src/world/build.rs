@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bentpipe_engine::network::{Age, Due, EndId};
+use bentpipe_engine::network::{Age, Due, EndId, Hop};
 use bentpipe_engine::splice::{EndConfig, Leg};
 use bentpipe_engine::stp::StpConfig;
 use bentpipe_engine::tcp::{Role, TcbCache, TcpConfig};
@@ -46,8 +46,9 @@ impl Settings {
     }
 }
 
-/// State shared by the connections from one host to another.
-type Hosts = BTreeMap<(NodeId, NodeId), Rc<RefCell<TcbCache>>>;
+//= RFC 9959 §2.2: "an identifier representing the sending interface"
+/// State shared by the connections from one host to another whose packets leave it in the same way.
+type Hosts = BTreeMap<(NodeId, NodeId, Hop), Rc<RefCell<TcbCache>>>;
 
 /// State shared by the ends of flows while a world is built.
 struct Parts<'a> {
@@ -56,6 +57,8 @@ struct Parts<'a> {
     watched: bool,
     settings: Settings,
     hosts: Hosts,
+    /// The first hop of each end's packets.
+    first_hop: &'a [Hop],
     sinks: spoofing::Sinks,
 }
 
@@ -118,15 +121,16 @@ impl Parts<'_> {
         [source, goal]: [EndId; 2],
         start: Time,
     ) -> [Endpoint; 2] {
-        let Parts { seed, settings, hosts, sinks, .. } = self;
-        let mut shared = |from: NodeId, to: NodeId| hosts.entry((from, to)).or_default().clone();
-        let (there, back) = (shared(flow.from, flow.to), shared(flow.to, flow.from));
+        let Parts { seed, settings, hosts, sinks, first_hop, .. } = self;
+        let mut shared =
+            |from: NodeId, to: NodeId, end: EndId| hosts.entry((from, to, first_hop[end.index()])).or_default().clone();
+        let (there, back) = (shared(flow.from, flow.to, source), shared(flow.to, flow.from, goal));
         let mut end = |config, stp: Option<StpConfig>, role, number, shared| {
             let end = match stp {
                 Some(stp) => TcpEnd::stp(stp, role, tcp.workload, number, start),
                 None => TcpEnd::new(settings.shared(config), role, tcp.workload, number, start, shared),
             };
-            Endpoint::Tcp(Box::new(end.paced(*seed, &flow.name)))
+            Endpoint::Tcp(Box::new(end.paced(*seed, &flow.name).told_of_path(tcp.path_change)))
         };
         let sender = end(tcp.sender, tcp.stp, Role::Active, source, &there);
         let (receiver, stp) = tcp.splits.last().map_or((tcp.receiver, tcp.stp), |last| (last.receiver, last.stp));
@@ -172,7 +176,15 @@ impl World {
             last: Due::new(Time::ZERO, Time::ZERO, 0),
             events: 0,
         };
-        let mut parts = Parts { scenario, seed, watched, settings: Settings::default(), hosts: Hosts::new(), sinks };
+        let mut parts = Parts {
+            scenario,
+            seed,
+            watched,
+            settings: Settings::default(),
+            hosts: Hosts::new(),
+            first_hop: &first_hop,
+            sinks,
+        };
         for (n, flow) in scenario.flows.iter().enumerate() {
             parts.add_flow(&mut world, ConnectionId::from(n), flow)?;
         }

@@ -20,7 +20,7 @@ use crate::packet::Parcel;
 /// True if the ends of a flow can be made late: before they act, they are all alike, and their first actions depend on
 /// nothing else.
 pub(super) fn can_be_late(tcp: &TcpFlow) -> bool {
-    let alone = tcp.stp.is_none() && tcp.splits.is_empty() && tcp.spoof.is_none();
+    let alone = tcp.stp.is_none() && tcp.splits.is_empty() && tcp.spoof.is_none() && tcp.path_change.is_none();
     // The times of paced writes are drawn per flow.
     let draws = matches!(tcp.workload, Workload::Paced { .. });
     let end =

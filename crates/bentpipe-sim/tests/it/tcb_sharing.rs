@@ -74,6 +74,67 @@ fn the_second_transfer_resumes() {
     assert!(resumed + Duration::from_millis(1200) < again, "{resumed:?} instead of {again:?}");
 }
 
+/// What the first transfer has measured is worth less with time: after its lifetime (RFC 9959 §4.3.1) the second transfer takes as long as
+/// without it, to the nanosecond. So it does if the stack says that the path is another one before the initial window is acknowledged
+/// (§3.2), and if its packets leave by another link (§2.2).
+#[test]
+fn a_measurement_that_does_not_apply_is_not_used() {
+    let took = |sharing: &str, flow: &str| {
+        let text = format!(
+            r#"
+name = "two transfers"
+time_limit = "300 s"
+[tcp]
+profile = "linux"
+first_window = "off"
+{sharing}
+[[links]]
+name = "sat"
+between = ["A", "B"]
+rate = "20 Mbit/s"
+delay = "300 ms"
+queue = "600 ms"
+[[links]]
+name = "other"
+between = ["A", "B"]
+rate = "20 Mbit/s"
+delay = "300 ms"
+queue = "600 ms"
+[[flows]]
+name = "first"
+from = "A"
+to = "B"
+route = ["sat"]
+return_route = ["sat"]
+bytes = "3 MB"
+[[flows]]
+name = "second"
+from = "A"
+to = "B"
+return_route = ["sat"]
+bytes = "3 MB"
+start = "60 s"
+{flow}
+"#
+        );
+        let scenario = Scenario::parse(&text, "two.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let result = run(&scenario, 1, &mut NoProbe).expect("connected");
+        result.flows[1].received_at.expect("it ends").saturating_since(result.flows[1].start)
+    };
+    let same = "route = [\"sat\"]";
+    let (resume, alone) = ("tcb_sharing = \"resume\"", took("", same));
+    assert!(took(resume, same) + Duration::from_millis(1200) < alone);
+    // The first transfer ends after some 6 s.
+    assert_eq!(took(&format!("{resume}\nresume_lifetime = \"50 s\""), same), alone);
+    assert!(took(&format!("{resume}\nresume_lifetime = \"58 s\""), same) < alone);
+    assert_eq!(took(resume, &format!("{same}\npath_change = \"61 s\"")), alone);
+    assert!(took(resume, &format!("{same}\npath_change = \"59 s\"")) < alone, "of before the transfer");
+    assert!(took(resume, &format!("{same}\npath_change = \"61.5 s\"")) > took(resume, same), "a retreat");
+    assert_eq!(took(resume, "route = [\"other\"]"), alone);
+    // A bound of the jump: the initial window is as large, so nothing jumps.
+    assert_eq!(took(&format!("{resume}\nmax_jump = \"10 kB\""), same), alone);
+}
+
 /// Four connections that start together after one has measured the path. RFC 9959 §3.2 lets one of them use it: the others are in slow
 /// start. When all four jumped, they lost some 3000 segments.
 #[test]

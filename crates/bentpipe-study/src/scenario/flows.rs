@@ -131,6 +131,10 @@ fn tcp(
     let (sender, receiver) = ends.unwrap_or_default();
     let workload = workload(view, stp.map_or(sender.mss, |stp| stp.mss), problems);
     let spoof = spoof::read(view, workload, world.network, problems);
+    let path_change = match view.get("path_change") {
+        Some(item) => item.duration(problems).map(Some),
+        None => Some(None),
+    };
     ends?;
     Some(TcpFlow {
         stp,
@@ -142,6 +146,7 @@ fn tcp(
         explicit: table.settings.overrides,
         splits,
         spoof: spoof?,
+        path_change: path_change?,
     })
 }
 

@@ -299,7 +299,7 @@ impl Congestion {
         let max_rate = pacing.max_rate;
         let mut congestion = Congestion { window, control, start, grows_unused, usage, properties, spread, max_rate };
         if let Some(saved) = config.resume {
-            congestion.resume(saved);
+            congestion.resume(saved, config.max_jump, Time::NEVER);
         }
         congestion
     }

@@ -8,7 +8,9 @@
 //! - **Validating**: what was sent unvalidated must be acknowledged; the control continues as always.
 //! - **Safe retreat**: after a loss or mark in the last two phases, or if the round trip shows another path while the
 //!   jump is being sent, the window is half of what the path has carried (PipeSize). It does not grow until everything
-//!   unvalidated is acknowledged.
+//!   unvalidated is acknowledged. The reduction is not spread over a round trip: PRR does not apply (§4.5).
+//!
+//! The measurement has a lifetime, after which it is not used. The local stack may report that the path is another one.
 //!
 //! A timeout ends careful resume in any phase: the control slow starts as always.
 //!
@@ -48,6 +50,10 @@ enum Phase {
 pub(super) struct Resuming {
     control: Control,
     saved: Resume,
+    /// Upper bound of the jump, bytes.
+    max_jump: f64,
+    /// When the lifetime of `saved` ends.
+    expires: Time,
     phase: Phase,
     /// The initial window, bytes.
     initial: f64,
@@ -63,13 +69,31 @@ pub(super) struct Resuming {
 }
 
 impl Congestion {
-    /// Resumes the path state of an earlier connection, unless this connection already knows better.
-    pub(in crate::tcp) fn resume(&mut self, saved: Resume) {
+    /// Resumes the path state of an earlier connection, unless this connection already knows better. `expires`: when the
+    /// lifetime of that state ends.
+    pub(in crate::tcp) fn resume(&mut self, saved: Resume, max_jump: Option<u64>, expires: Time) {
         if self.properties.resumes && !matches!(self.control, Control::Resuming(_)) {
-            let resuming = Resuming::new(self.control.clone(), saved, self.window.exact());
+            let mut resuming = Resuming::new(self.control.clone(), saved, self.window.exact());
+            resuming.max_jump = max_jump.map_or(f64::MAX, |bytes| bytes as f64);
+            resuming.expires = expires;
             self.properties = resuming.properties();
             self.control = Control::Resuming(Box::new(resuming));
         }
+    }
+
+    /// Handles a signal of the local stack that the path is not the one that was measured. Data up to `snd_max` has been
+    /// sent.
+    pub(in crate::tcp) fn on_path_changed(&mut self, snd_max: u64) {
+        if let Control::Resuming(resuming) = &mut self.control {
+            resuming.on_path_changed(&mut self.window, snd_max);
+        }
+    }
+
+    //= RFC 9959 §4.5: "PRR is therefore not appropriate when there might be significant overshoot in the use of the
+    //= capacity, which can be the case when the Safe Retreat Phase is entered"
+    /// True if a reduction of the window takes effect at once, instead of over a round trip.
+    pub(in crate::tcp) fn reduces_at_once(&self) -> bool {
+        matches!(&self.control, Control::Resuming(resuming) if matches!(resuming.phase, Phase::SafeRetreat(_)))
     }
 }
 
@@ -78,6 +102,8 @@ impl Resuming {
         Resuming {
             control,
             saved,
+            max_jump: f64::MAX,
+            expires: Time::NEVER,
             phase: Phase::Reconnaissance,
             initial,
             pipe_size: 0,
@@ -93,9 +119,10 @@ impl Resuming {
         Properties { paces: true, heeds_unused: true, ..self.control.properties() }
     }
 
-    /// The window after the jump: half of the saved one (§3.3).
+    //= RFC 9959 §3.3: "jump_cwnd is less than or equal to Min(max_jump,(saved_cwnd/2))"
+    /// The window after the jump.
     fn jump(&self) -> f64 {
-        self.saved.cwnd as f64 / 2.0
+        (self.saved.cwnd as f64 / 2.0).min(self.max_jump)
     }
 
     /// True if the round trip is so short that the path is a different one: the saved window would be sent too fast.
@@ -151,12 +178,23 @@ impl Resuming {
 
     fn reconnoitre(&mut self, window: &mut Window, flight: u64, ack: &AckSample) {
         let Some(rtt) = self.rtt else { return };
-        if self.is_elsewhere(rtt) || self.jump() <= window.exact() {
+        //= RFC 9959 §3.2: "If the Lifetime of the observed CC parameters is exceeded, this set of CC parameters is not used"
+        if ack.now > self.expires || self.is_elsewhere(rtt) || self.jump() <= window.exact() {
             self.phase = Phase::Normal;
         } else if ack.snd_una as f64 > self.initial {
             (self.pipe_size, self.jumped) = (flight, ack.now);
             self.phase = Phase::Unvalidated(ack.snd_max);
             window.set(self.jump());
+        }
+    }
+
+    /// Handles a signal that the path is another one (§3.2, §3.3). What was sent unvalidated ends before `snd_max`. Later
+    /// phases have no rule for it: the data itself tells what the path carries.
+    fn on_path_changed(&mut self, window: &mut Window, snd_max: u64) {
+        match self.phase {
+            Phase::Reconnaissance => self.phase = Phase::Normal,
+            Phase::Unvalidated(_) => self.retreat(window, snd_max),
+            Phase::Validating(_) | Phase::SafeRetreat(_) | Phase::Normal => {}
         }
     }
 
@@ -199,8 +237,9 @@ impl Resuming {
     }
 
     pub(super) fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
+        let before = window.exact();
         self.control.on_loss(window, loss);
-        // Persistent congestion (§4.2.2): a retreat would limit the slow start to the one segment that the timeout has
+        // Persistent congestion (§3.6): a retreat would limit the slow start to the one segment that the timeout has
         // left.
         if matches!(loss.found_by, FoundBy::Timeout { .. }) {
             self.phase = Phase::Normal;
@@ -213,7 +252,8 @@ impl Resuming {
                 self.phase = Phase::Normal;
                 return;
             }
-            Phase::SafeRetreat(_) | Phase::Normal => return,
+            Phase::SafeRetreat(_) => return window.set(window.exact().min(before)),
+            Phase::Normal => return,
         };
         self.retreat(window, last);
     }
@@ -239,8 +279,14 @@ impl Resuming {
         self.control.on_recovered(window, flight);
     }
 
+    /// A loss in a safe retreat that turns out to be none does not end the retreat.
+    //= RFC 9959 §3.5: "The CWND MUST NOT be increased in the Safe Retreat Phase"
     pub(super) fn on_spurious_timeout(&mut self, window: &mut Window, cwnd: u64, ssthresh: u64) {
+        let before = window.exact();
         self.control.on_spurious_timeout(window, cwnd, ssthresh);
+        if let Phase::SafeRetreat(_) = self.phase {
+            window.set(window.exact().min(before));
+        }
     }
 
     /// The pacing rate. A jump is paced: the window leaves within one round trip (§3.3, §4.3).

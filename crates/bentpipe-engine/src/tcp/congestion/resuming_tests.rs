@@ -218,6 +218,31 @@ fn another_path_is_not_resumed() {
     assert!(sender.window.segments() < 15);
 }
 
+/// RFC 9959 §3.3: a configured bound limits the jump.
+#[test]
+fn a_jump_has_a_bound() {
+    for (bound, segments) in [(100_000.0, 100), (300_000.0, 200), (12_000.0, 12)] {
+        let mut sender = Sender::new();
+        sender.resuming.max_jump = bound;
+        sender.ack(10, 600);
+        assert_eq!(sender.window.segments(), segments, "{bound}");
+    }
+}
+
+/// RFC 9959 §3.5: "The CWND MUST NOT be increased in the Safe Retreat Phase". The round trip shows another path, so 8.5 segments remain. A
+/// loss of the 200 in flight would leave half of them by itself, and the window stays, also if the loss turns out to be none.
+#[test]
+fn a_loss_in_a_retreat_opens_nothing() {
+    let mut sender = Sender::jumped();
+    sender.fill();
+    sender.ack(1, 300);
+    assert_eq!(sender.window.cwnd(), 8_500);
+    sender.loss();
+    assert_eq!(sender.window.cwnd(), 8_500);
+    sender.resuming.on_spurious_timeout(&mut sender.window, 200_000, 100_000);
+    assert_eq!(sender.window.cwnd(), 8_500);
+}
+
 /// A window that is as large already does not jump.
 #[test]
 fn a_small_saved_window_changes_nothing() {

@@ -121,10 +121,17 @@ impl Connection {
         Duplex::with_sender(Sender::new(&config), config, role)
     }
 
-    /// Inherits the state of earlier connections to the same host (RFC 9040). Call it before opening.
-    pub fn inherit(&mut self, cache: &mut TcbCache) {
+    /// Inherits the state of earlier connections to the same host (RFC 9040). Call it before opening, at `now`.
+    pub fn inherit(&mut self, cache: &mut TcbCache, now: Time) {
         self.sender_rests = false;
-        self.sender.inherit(cache, self.config.tcb_sharing);
+        self.sender.inherit(cache, &self.config, now);
+    }
+
+    /// Handles a signal of the local stack that the path is not the one that earlier connections have measured: careful
+    /// resume ends (RFC 9959 §3.2, §3.3). Poll it afterwards.
+    pub fn on_path_changed(&mut self) {
+        self.sender_rests = false;
+        self.sender.on_path_changed();
     }
 
     /// Switches the Nagle algorithm (RFC 9293 §3.7.4) on or off, like TCP_NODELAY of a socket.
@@ -148,9 +155,9 @@ impl Connection {
         self.sender.bytes_told()
     }
 
-    /// Stores the connection's state for later connections.
-    pub fn bequeath(&self, cache: &mut TcbCache) {
-        self.sender.bequeath(cache, self.config.tcb_sharing);
+    /// Stores the connection's state at `now` for later connections.
+    pub fn bequeath(&self, cache: &mut TcbCache, now: Time) {
+        self.sender.bequeath(cache, self.config.tcb_sharing, now);
     }
 }
 

@@ -22,12 +22,15 @@ pub(super) struct Pipe {
     is_rescuing: bool,
     /// Spreads the reduction of the window over a round trip.
     prr: Option<Box<Prr>>,
+    /// The current reduction has taken effect at once.
+    is_reduced: bool,
 }
 
 impl Pipe {
     /// `prr`: the base of the reduction, if the reduction is spread over a round trip.
     pub(super) fn new(form: PipeForm, prr: Option<SsthreshBase>) -> Self {
-        Pipe { form, rescue: None, is_rescuing: false, prr: prr.map(|base| Box::new(Prr::new(base))) }
+        let prr = prr.map(|base| Box::new(Prr::new(base)));
+        Pipe { form, rescue: None, is_rescuing: false, prr, is_reduced: false }
     }
 
     /// Begins the recovery. Without `loss` the window has been reduced for it, or is being reduced if `spreads`.
@@ -45,9 +48,15 @@ impl Pipe {
     fn reduce(&mut self, parts: Parts<'_>, loss: Option<&LossReport>) {
         let before = parts.congestion.window.whole();
         loss.inspect(|loss| parts.congestion.on_loss(loss));
-        if let Some(prr) = &mut self.prr {
+        self.is_reduced = parts.congestion.reduces_at_once();
+        if let Some(prr) = self.prr() {
             prr.enter(before, &mut parts.congestion.window, parts.seq, parts.scoreboard);
         }
+    }
+
+    /// PRR, if it applies to the current reduction.
+    fn prr(&mut self) -> Option<&mut Prr> {
+        self.prr.as_deref_mut().filter(|_| !self.is_reduced)
     }
 
     /// Begins to reduce the window for a mark. Returns false if reductions are not spread over a round trip.
@@ -61,21 +70,21 @@ impl Pipe {
 
     /// Completes that reduction.
     pub(super) fn end_spreading(&mut self, parts: Parts<'_>) {
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.prr() {
             prr.leave(&mut parts.congestion.window);
         }
     }
 
     /// Takes an ACK during the recovery.
     pub(super) fn on_ack(&mut self, parts: Parts<'_>) {
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.prr() {
             prr.on_ack(&mut parts.congestion.window, parts.seq, parts.scoreboard);
         }
     }
 
     /// Records that bytes leave.
     pub(super) fn sent(&mut self, bytes: u64) {
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.prr() {
             prr.sent(bytes);
         }
     }
@@ -83,7 +92,7 @@ impl Pipe {
     /// Ends the recovery.
     pub(super) fn leave(&mut self, parts: Parts<'_>) {
         parts.scoreboard.on_recovered();
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.prr() {
             prr.leave(&mut parts.congestion.window);
         }
     }

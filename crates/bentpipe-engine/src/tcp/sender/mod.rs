@@ -221,9 +221,15 @@ impl Sender {
         self.new_event();
     }
 
-    pub(in crate::tcp) fn inherit(&mut self, cache: &mut TcbCache, sharing: TcbSharing) {
-        cache.inherit(sharing, &mut self.congestion, &mut self.timer.rtt);
-        if sharing == TcbSharing::Linux {
+    /// Handles a signal of the local stack that the path has changed.
+    pub(in crate::tcp) fn on_path_changed(&mut self) {
+        self.new_event();
+        self.congestion.on_path_changed(self.seq.snd_max);
+    }
+
+    pub(in crate::tcp) fn inherit(&mut self, cache: &mut TcbCache, config: &TcpConfig, now: Time) {
+        cache.inherit(config, now, &mut self.congestion, &mut self.timer.rtt);
+        if config.tcb_sharing == TcbSharing::Linux {
             let Metrics { rtt, reordering } = *cache.metrics();
             let micros = rtt.map_or(0, |rtt| rtt.as_nanos() / 1000);
             self.expected_rtt = u32::try_from(micros).unwrap_or(u32::MAX);
@@ -233,14 +239,14 @@ impl Sender {
         }
     }
 
-    pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache, sharing: TcbSharing) {
+    pub(in crate::tcp) fn bequeath(&self, cache: &mut TcbCache, sharing: TcbSharing, now: Time) {
         if sharing == TcbSharing::Linux {
             return self.leave_metrics(cache.metrics());
         }
         // A window that was not filled says nothing of the path.
         let cwnd = self.congestion.window.cwnd().min(self.counters.max_flight);
         let path = self.loss.scoreboard.min_rtt().map(|min_rtt| Resume { cwnd, min_rtt });
-        cache.keep(&self.congestion, &self.timer.rtt, path);
+        cache.keep(now, &self.congestion, &self.timer.rtt, path);
     }
 
     /// Linux's `tcp_update_metrics`: the amount of reordering counts where a loss has ended the first slow start, and the window is below

@@ -58,6 +58,11 @@ pub(crate) const FLOW: &[Field] = &[
         "TCP: settings of this flow, up to its first split. They replace those of `[tcp]`.",
     ),
     field(
+        "path_change",
+        Shape::DURATION,
+        "TCP: time, from the start of the run, at which the stacks of `from` and `to` learn that the path is not the one that earlier connections have measured. Careful resume ends, and that measurement is forgotten (RFC 9959 §3.2). Default: never.",
+    ),
+    field(
         "split",
         Shape::List(&Shape::Table(SPLIT)),
         "TCP: nodes at which the connection is split, in order from `from`.",
@@ -113,7 +118,7 @@ pub(crate) const SPLIT: &[Field] = &[
 ];
 
 /// Keys of TCP flows only.
-pub(crate) const TCP_ONLY: &[&str] = &["tcp", "split", "spoof"];
+pub(crate) const TCP_ONLY: &[&str] = &["tcp", "split", "spoof", "path_change"];
 
 /// Keys of flows with a connection only.
 pub(crate) const CONNECTION_ONLY: &[&str] = &["bytes", "greedy", "paced", "request_response", "return_route"];

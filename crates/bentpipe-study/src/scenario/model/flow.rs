@@ -151,6 +151,8 @@ pub struct TcpFlow {
     pub splits: Vec<Split>,
     /// The spoofing gateway in which the connection ends, if any.
     pub spoof: Option<Spoof>,
+    /// When the stacks of its hosts learn that the path has changed.
+    pub path_change: Option<Duration>,
 }
 
 /// A node at which a connection is split, and its outgoing leg.
@@ -208,6 +210,7 @@ impl TcpFlow {
             explicit,
             splits: Vec::new(),
             spoof: None,
+            path_change: None,
         })
     }
 

@@ -112,6 +112,9 @@ fn tcp(tcp: &TcpFlow, spec: &FlowSpec, scenario: &Scenario, put: &mut impl FnMut
             put("tcp", settings(&own, spec, 0, scenario));
         }
     }
+    if let Some(at) = tcp.path_change {
+        put("path_change", duration(at));
+    }
     if !tcp.splits.is_empty() {
         let legs = tcp.splits.iter().enumerate();
         put("split", Value::Array(legs.map(|(n, leg)| split(leg, spec, n + 1, scenario)).collect()));

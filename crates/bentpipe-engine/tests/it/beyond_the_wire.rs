@@ -399,8 +399,8 @@ fn sharing_the_window() {
     }
 }
 
-/// RFC 9959 §3.2, §4.3.1: what is older than its lifetime is not used, and is deleted; so is what a change of the path has made worthless. A
-/// lifetime that ends in the reconnaissance phase ends that.
+/// RFC 9959 §3.2, §4.3.1: what is older than its lifetime is not used, and is deleted; so is what a change of the path has made worthless.
+/// A lifetime that ends in the reconnaissance phase ends that.
 #[test]
 fn a_measurement_has_a_lifetime() {
     let saved = |lifetime: u64| {

@@ -22,7 +22,8 @@ const NOT_CHECKED: &[(u32, &str)] = &[
     (9959, READ),
 ];
 
-/// The text was read, and the quotations were compared with it by eye. The RFC editor's file, of which a digest could be made, was not at hand.
+/// The text was read, and the quotations were compared with it by eye. The RFC editor's file, of which a digest could be made, was not at
+/// hand.
 const READ: &str = "the RFC editor's file could not be had: quotations were compared by eye with the RFC as tex2e/rfc-translater has it";
 
 /// Where quotations occur: folders and file name endings.

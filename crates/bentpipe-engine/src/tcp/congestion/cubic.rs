@@ -376,8 +376,8 @@ mod tests {
         assert!(segments(&window) < 701.0, "{}", segments(&window));
     }
 
-    /// RFC 9438 §4.2, §5.8: a sender with nothing to send does not age either. The last ACK comes at 1 s, the next flight leaves at 61 s and
-    /// is acknowledged at 61.1 s.
+    /// RFC 9438 §4.2, §5.8: a sender with nothing to send does not age either. The last ACK comes at 1 s, the next flight leaves at 61 s
+    /// and is acknowledged at 61.1 s.
     #[test]
     fn an_idle_time_is_left_out() {
         let (mut cubic, mut start) = cubic();

@@ -212,8 +212,8 @@ mod tests {
         (SlowStart::new(&config.variant), Window::new(&config, 20))
     }
 
-    /// RFC 9406 §4.2: the ACK whose sample shows that the round trip has grown still opens the window by a segment, and the next by a quarter.
-    /// So does the ACK that ends the last round of conservative slow start, and its window is the threshold.
+    /// RFC 9406 §4.2: the ACK whose sample shows that the round trip has grown still opens the window by a segment, and the next by a
+    /// quarter. So does the ACK that ends the last round of conservative slow start, and its window is the threshold.
     #[test]
     fn an_ack_opens_the_window_before_it_counts() {
         let (mut slow, mut window) = start(SlowStartExit::HyStartPlusPlus);
@@ -232,8 +232,8 @@ mod tests {
         assert_eq!(window.exact_ssthresh(), window.exact());
     }
 
-    /// RFC 9406 §4.2: ACKs that find the window unused count for the search too, but open nothing. Here they fill the third and fourth rounds:
-    /// the round trip has grown, so the next ACK that finds it in use opens it by a quarter.
+    /// RFC 9406 §4.2: ACKs that find the window unused count for the search too, but open nothing. Here they fill the third and fourth
+    /// rounds: the round trip has grown, so the next ACK that finds it in use opens it by a quarter.
     #[test]
     fn an_unused_window_is_searched_too() {
         let (mut slow, mut window) = start(SlowStartExit::HyStartPlusPlus);

@@ -106,13 +106,19 @@ impl SlowStart {
     /// Takes an ACK of new data while the window is below the threshold and not in use.
     pub(in crate::tcp) fn on_unused(&mut self, window: &mut Window, ack: &AckSample) {
         match &mut self.search {
-            Search::Hybrid(hybrid) if hybrid.on_ack(ack, window) => window.set_ssthresh(window.exact()),
-            //= RFC 9406 §4.2: "For each arriving ACK in slow start [...] Keep track of the minimum observed RTT"
-            Search::PlusPlus(hystart) if hystart.on_ack(ack) == Verdict::Leave => {
-                window.set_ssthresh(window.exact());
-                self.search = Search::None;
+            Search::Hybrid(hybrid) => {
+                if hybrid.on_ack(ack, window) {
+                    window.set_ssthresh(window.exact());
+                }
             }
-            _ => {}
+            //= RFC 9406 §4.2: "For each arriving ACK in slow start [...] Keep track of the minimum observed RTT"
+            Search::PlusPlus(hystart) => {
+                if hystart.on_ack(ack) == Verdict::Leave {
+                    window.set_ssthresh(window.exact());
+                    self.search = Search::None;
+                }
+            }
+            Search::None | Search::Deliveries(_) => {}
         }
     }
 

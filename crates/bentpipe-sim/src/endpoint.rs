@@ -94,21 +94,21 @@ pub(crate) struct TcpEnd {
     start: Time,
     /// The model from which it was made, if its connection may be kept in reduced form in TIME-WAIT.
     model: Option<u32>,
-    /// What only some applications need.
+    /// What few ends have.
     extra: Option<Box<Extra>>,
-    /// When its stack learns that the path has changed.
-    path_change: Time,
     /// State shared by connections of this host to the same peer (RFC 9040), if any.
     shared: Option<Rc<RefCell<TcbCache>>>,
 }
 
-/// State of applications that few ends have.
+/// State that few ends have.
 #[derive(Clone, Debug)]
-enum Extra {
-    /// It writes at a rate: when the next write is due.
-    Paced(Pacer),
-    /// It asks: the times of the responses.
-    Asks(Responses),
+struct Extra {
+    /// When the next write is due, for an application that writes at a rate.
+    pacer: Option<Pacer>,
+    /// The times of the responses to its requests, if it has made any.
+    responses: Option<Responses>,
+    /// When its stack learns that the path has changed.
+    path_change: Time,
 }
 
 /// What a TCP end does next.
@@ -167,7 +167,6 @@ impl TcpEnd {
             next_action: if client { start } else { Time::ZERO },
             requests_left: requests,
             extra: None,
-            path_change: Time::NEVER,
             shared: (config.tcb_sharing != TcbSharing::Off).then(|| shared.clone()),
             bare_first: config.shortcuts.ns2_bare_first_segment && config.shortcuts.handshake == Handshake::None,
             ns2_lengths: config.shortcuts.ns2_lengths,
@@ -188,21 +187,34 @@ impl TcpEnd {
         if let Workload::Paced { rate, pattern, .. } = *self.workload
             && self.client
         {
-            self.extra = Some(Box::new(Extra::Paced(Pacer::new(rate, pattern, self.start, seed, name))));
+            self.extra_mut().pacer = Some(Pacer::new(rate, pattern, self.start, seed, name));
         }
         self
     }
 
     /// Sets the time at which its stack learns that the path has changed.
     pub(crate) fn told_of_path(mut self, at: Option<Duration>) -> Self {
-        self.path_change = at.map_or(Time::NEVER, |at| Time::ZERO + at);
+        if let Some(at) = at {
+            self.extra_mut().path_change = Time::ZERO + at;
+        }
         self
+    }
+
+    fn extra_mut(&mut self) -> &mut Extra {
+        let none = || Box::new(Extra { pacer: None, responses: None, path_change: Time::NEVER });
+        self.extra.get_or_insert_with(none)
+    }
+
+    /// When its stack learns that the path has changed.
+    #[inline(always)]
+    fn path_change(&self) -> Time {
+        self.extra.as_ref().map_or(Time::NEVER, |extra| extra.path_change)
     }
 
     /// Handles the signal of the stack that the path has changed. Before it opens, the connection has nothing to do with it.
     #[cold]
     fn on_path_changed(&mut self) {
-        self.path_change = Time::NEVER;
+        self.extra_mut().path_change = Time::NEVER;
         if !self.opened {
             return;
         }
@@ -232,18 +244,12 @@ impl TcpEnd {
 
     /// The times of the responses to its requests, if it has made any.
     pub(crate) fn responses(&self) -> Option<&Responses> {
-        match self.extra.as_deref() {
-            Some(Extra::Asks(responses)) => Some(responses),
-            _ => None,
-        }
+        self.extra.as_ref()?.responses.as_ref()
     }
 
     /// The same, taken from an end that has ended.
     pub(crate) fn take_responses(&mut self) -> Option<Responses> {
-        match *self.extra.take()? {
-            Extra::Asks(responses) => Some(responses),
-            Extra::Paced(_) => None,
-        }
+        self.extra.as_mut()?.responses.take()
     }
 
     /// True if the run must wait for it, because it is finite and not done.
@@ -357,7 +363,7 @@ impl TcpEnd {
         packets: &mut Store,
         is_ordinary: &mut bool,
     ) -> Next {
-        if self.path_change <= cx.now {
+        if self.path_change() <= cx.now {
             self.on_path_changed();
         }
         if let Transport::Tcp(connection) = &mut self.connection
@@ -411,6 +417,6 @@ impl TcpEnd {
 
     #[inline(always)]
     fn wait(&self, timer: Time) -> Next {
-        Next::Wait(timer.min(self.next_action).min(self.path_change))
+        Next::Wait(timer.min(self.next_action).min(self.path_change()))
     }
 }

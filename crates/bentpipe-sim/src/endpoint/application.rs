@@ -5,8 +5,7 @@ use bentpipe_engine::units::Time;
 use bentpipe_engine::{Context, Probe};
 use bentpipe_study::scenario::Workload;
 
-use super::{Extra, TcpEnd};
-use crate::responses::Responses;
+use super::TcpEnd;
 use crate::workload::ENDLESS;
 
 /// What an application writes at a time to a send buffer that is limited: so many bytes on average, in whole segments.
@@ -99,17 +98,14 @@ impl TcpEnd {
             && self.requests_left > 0
         {
             self.requests_left -= 1;
-            let extra = self.extra.get_or_insert_with(|| Box::new(Extra::Asks(Responses::default())));
-            if let Extra::Asks(responses) = &mut **extra {
-                responses.ask(cx.now);
-            }
+            self.extra_mut().responses.get_or_insert_default().ask(cx.now);
             self.write(cx, request.get());
         }
     }
 
     /// All responses to the requests made so far have arrived.
     pub(super) fn on_answer(&mut self, now: Time) {
-        if let Some(Extra::Asks(responses)) = self.extra.as_deref_mut() {
+        if let Some(responses) = self.extra.as_mut().and_then(|extra| extra.responses.as_mut()) {
             responses.arrived(now);
         }
     }
@@ -117,10 +113,8 @@ impl TcpEnd {
     /// Writes the data due by now, and plans the next write.
     fn write_paced<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         let produced = self.produced();
-        let (Workload::Paced { write, .. }, Some(Extra::Paced(pacer))) = (*self.workload, self.extra.as_deref_mut())
-        else {
-            return;
-        };
+        let Workload::Paced { write, .. } = *self.workload else { return };
+        let Some(pacer) = self.extra.as_mut().and_then(|extra| extra.pacer.as_mut()) else { return };
         self.next_action = Time::NEVER;
         let mut due = 0;
         while produced + due < self.to_send {

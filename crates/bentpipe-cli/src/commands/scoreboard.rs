@@ -168,6 +168,10 @@ fn conduct_grid(all: &[Conduct]) -> String {
             percent(one.dropped_of_many),
             median(one.kept_under_loss),
             median(one.short_beside_s),
+            median(one.kept_under_fq_codel),
+            median(one.kept_over_longer_path),
+            median(one.kept_in_outage),
+            median(one.kept_under_reordering),
         ]
     });
     let header = [
@@ -180,6 +184,10 @@ fn conduct_grid(all: &[Conduct]) -> String {
         "of eight\n(%)",
         "kept at\n1 %",
         "2 MB\nbeside (s)",
+        "kept by\nFQ-CoDel",
+        "kept if\nlonger",
+        "kept in\noutage",
+        "kept, re-\nordered",
     ];
     output::table(&header, 1, rows)
 }

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use bentpipe_engine::units::{Bytes, Duration};
+use bentpipe_engine::link::{Change, Codel, Discipline, LinkConfig, Moves, Reorder, Track};
+use bentpipe_engine::units::{Bytes, Duration, Probability};
 use bentpipe_sim::{RunError, RunResult, in_parallel};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, ScenarioErrors, Spread, Workload};
 use serde::Serialize;
@@ -31,6 +32,15 @@ const LATER: Duration = Duration::from_secs(40);
 const MANY: usize = 8;
 /// A short transfer beside a long one, bytes.
 const SHORT: u64 = 2_000_000;
+/// When a path changes: in the middle.
+const CHANGES: Duration = Duration::from_secs(60);
+/// The satellite leg's delay then grows by this much: a third of the round trip, as from one ground station to another.
+const LONGER: Duration = Duration::from_millis(200);
+/// An outage that begins then.
+const OUTAGE: Duration = Duration::from_secs(5);
+/// Of the packets one in a hundred is late by 40 packets of 1.2 ms.
+const REORDERED: f64 = 0.01;
+const LATE_BY: Duration = Duration::from_millis(48);
 
 /// A check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +52,26 @@ enum Check {
     Lossy,
     Many,
     Short,
+    Managed,
+    Moved,
+    Outage,
+    Reordered,
 }
 
 impl Check {
-    const ALL: [Check; 7] =
-        [Check::Beside, Check::Alike, Check::Late, Check::Alone, Check::Lossy, Check::Many, Check::Short];
+    const ALL: [Check; 11] = [
+        Check::Beside,
+        Check::Alike,
+        Check::Late,
+        Check::Alone,
+        Check::Lossy,
+        Check::Many,
+        Check::Short,
+        Check::Managed,
+        Check::Moved,
+        Check::Outage,
+        Check::Reordered,
+    ];
 }
 
 /// How a transport behaves on a link of 10/2 Mbit/s and 650 ms whose queue holds 650 ms. Unless stated otherwise, connections last
@@ -74,6 +99,14 @@ pub struct Conduct {
     /// §5.2.3, short beside long flows: time of 2 MB of linux-cubic that begin 40 s after one connection of this transport, seconds;
     /// 80 if they did not finish in time.
     pub short_beside_s: Option<Median>,
+    /// §7.1, active queue management: what one connection delivers over a queue with FQ-CoDel, as a part of what it delivers without.
+    pub kept_under_fq_codel: Option<Median>,
+    /// §7.3, varying delay, and §7.9, sudden changes in the path: the same if the delay grows by 200 ms after 60 s.
+    pub kept_over_longer_path: Option<Median>,
+    /// §7.8, transient events: the same with an outage of 5 s after 60 s, which alone takes a twenty-fourth of the time.
+    pub kept_in_outage: Option<Median>,
+    /// §7.7, extreme reordering: the same if one packet in a hundred is late by 40 others.
+    pub kept_under_reordering: Option<Median>,
 }
 
 /// The scenarios of a transport, one for each check.
@@ -134,6 +167,7 @@ fn scenario(check: Check, own: &Scenario, lossy: &Scenario, cubic: &Scenario) ->
         Check::Late => add(own, "later", &later),
         Check::Alone => add_ping(&mut scenario),
         Check::Lossy => {}
+        Check::Managed | Check::Moved | Check::Outage | Check::Reordered => change(check, satellite(&mut scenario)),
         Check::Many => (1..MANY).for_each(|n| add(own, &format!("beside {n}"), &|_| ())),
         Check::Short => add(cubic, "short", &|flow| {
             later(flow);
@@ -141,6 +175,35 @@ fn scenario(check: Check, own: &Scenario, lossy: &Scenario, cubic: &Scenario) ->
         }),
     }
     scenario
+}
+
+/// The direction of the satellite link in which the data goes.
+fn satellite(scenario: &mut Scenario) -> &mut LinkConfig {
+    let link = scenario.links.iter_mut().find(|link| link.name == SATELLITE_FORWARD).expect("all places have it");
+    &mut link.config
+}
+
+/// Changes the path for a check.
+fn change(check: Check, link: &mut LinkConfig) {
+    let track = |initial: u64, changes: &[(Duration, u64)]| {
+        let changes = changes.iter().map(|&(at, value)| Change { at, over: Duration::ZERO, value }).collect();
+        Some(Arc::new(Track::new(initial, changes, None).expect("in order of time")))
+    };
+    let delay = link.delay.as_ticks();
+    let moves = match check {
+        Check::Managed => return link.queue.discipline = Discipline::FqCodel(Codel::DEFAULT),
+        Check::Reordered => {
+            let probability = Probability::new(REORDERED).expect("a probability");
+            return link.reorder = Some(Reorder { probability, delay: LATE_BY });
+        }
+        Check::Moved => Moves { delay: track(delay, &[(CHANGES, delay + LONGER.as_ticks())]), ..Moves::default() },
+        Check::Outage => {
+            let rate = link.rate.expect("a satellite link has a rate").bits_per_second();
+            Moves { rate: track(rate, &[(CHANGES, 0), (CHANGES + OUTAGE, rate)]), ..Moves::default() }
+        }
+        _ => return,
+    };
+    link.moves = Some(Arc::new(moves));
 }
 
 /// The cost of all checks, in the unit of `super::weight`.
@@ -175,6 +238,7 @@ fn measured(check: Check, scenario: &Scenario, result: &RunResult, earlier: Opti
         }
         Check::Alone => ping_p99_s(scenario, result),
         Check::Lossy | Check::Many => None,
+        Check::Managed | Check::Moved | Check::Outage | Check::Reordered => None,
         Check::Short => {
             let short = &result.flows[1];
             // A transfer that did not finish counts as the rest of the run.
@@ -231,19 +295,27 @@ pub(super) fn run(
     let conduct = |(n, planned): (usize, &Planned)| {
         let values = |check| Some(of(n, check)?.iter().filter_map(|run| run.value).collect::<Vec<_>>());
         let dropped = |check| Some(of(n, check)?.iter().filter_map(|run| run.dropped).collect::<Vec<_>>());
-        let (with, without) = (of(n, Check::Lossy)?, of(n, Check::Alone)?);
-        let kept = with.iter().zip(&without).filter_map(|(with, without)| ratio(with.delivered, without.delivered));
+        let without = of(n, Check::Alone)?;
+        let kept = |check| {
+            let with = of(n, check)?;
+            let pairs = with.iter().zip(&without);
+            Some(median(pairs.filter_map(|(with, without)| ratio(with.delivered, without.delivered)).collect()))
+        };
         Some(Conduct {
             transport: planned.transport,
             runs: planned.runs as usize,
             dropped_of_many: median(dropped(Check::Many)?),
             ping_p99_s: median(values(Check::Alone)?),
             dropped: median(dropped(Check::Alone)?),
-            kept_under_loss: median(kept.collect()),
+            kept_under_loss: kept(Check::Lossy)?,
             jain: median(values(Check::Alike)?),
             share_of_later: median(values(Check::Late)?),
             share_of_cubic: median(values(Check::Beside)?),
             short_beside_s: median(values(Check::Short)?),
+            kept_under_fq_codel: kept(Check::Managed)?,
+            kept_over_longer_path: kept(Check::Moved)?,
+            kept_in_outage: kept(Check::Outage)?,
+            kept_under_reordering: kept(Check::Reordered)?,
         })
     };
     Ok(all.iter().enumerate().filter_map(conduct).collect())
@@ -261,6 +333,24 @@ fn jain([one, two]: [f64; 2]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The changes that a check makes to the path: the delay and the rate at the times that the constants name.
+    #[test]
+    fn a_check_changes_the_path() {
+        let rate = bentpipe_engine::units::Rate::from_bits_per_second(10_000_000);
+        let link = |check| {
+            let mut link = LinkConfig::clean(rate, Duration::from_millis(250));
+            change(check, &mut link);
+            link
+        };
+        assert_eq!(link(Check::Alone), LinkConfig::clean(rate, Duration::from_millis(250)));
+        assert!(link(Check::Managed).has_managed_queue());
+        assert_eq!(link(Check::Reordered).reorder.expect("it reorders").probability.get(), 0.01);
+        let values = |track: Option<Arc<Track>>| track.expect("it moves").values().collect::<Vec<_>>();
+        let ticks = |millis| Duration::from_millis(millis).as_ticks();
+        assert_eq!(values(link(Check::Moved).moves.expect("it moves").delay.clone()), [ticks(250), ticks(450)]);
+        assert_eq!(values(link(Check::Outage).moves.expect("it moves").rate.clone()), [10_000_000, 0, 10_000_000]);
+    }
 
     #[test]
     fn jain_by_hand() {

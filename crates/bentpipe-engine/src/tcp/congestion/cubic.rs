@@ -170,9 +170,13 @@ impl CongestionRules for Cubic {
         self.unused_since.get_or_insert(ack.now);
     }
 
-    /// Nothing is outstanding, so the window has not been in use since the last ACK.
-    fn on_idle(&mut self, _: Time, _: Duration) {
-        self.unused_since.get_or_insert(self.last_used);
+    /// Nothing is outstanding, so the window has not been in use between the last ACK and now.
+    fn on_idle(&mut self, now: Time, _: Duration) {
+        if self.unused_since.is_none()
+            && let Some(epoch) = &mut self.memory.now.epoch
+        {
+            epoch.start = (epoch.start + now.saturating_since(self.last_used)).min(now);
+        }
     }
 
     fn on_loss(&mut self, window: &mut Window, loss: &LossReport) {
@@ -387,7 +391,7 @@ mod tests {
         cubic.on_ack(&mut window, &mut start, &ack(at(1.0), 1000));
         cubic.on_idle(at(61.0), Duration::from_secs(60));
         cubic.on_ack(&mut window, &mut start, &ack(at(61.1), 1000));
-        assert_eq!(cubic.memory.now.epoch.expect("it has begun").start, at(60.1));
+        assert_eq!(cubic.memory.now.epoch.expect("it has begun").start, at(60.0));
         assert!(segments(&window) < 701.0, "{}", segments(&window));
     }
 

@@ -148,14 +148,15 @@ impl World {
     #[inline(always)]
     pub(crate) fn step<O: Observer>(&mut self, limit: Time, observer: &mut O) -> bool {
         let (network, end) = (self.network.first(), self.agenda.first());
-        let due = network.min(end);
+        let is_network = network < end;
+        let due = if is_network { network } else { end };
         let time = due.at();
         if time > limit || time == Time::NEVER {
             return false;
         }
         debug_assert!(time >= self.now, "time runs forward");
         self.last = due;
-        if network < end {
+        if is_network {
             self.events += 1;
             (self.now, self.age) = (time, due.age());
             self.arrive(due.component(), observer);

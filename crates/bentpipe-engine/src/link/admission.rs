@@ -73,7 +73,7 @@ impl Admission {
         cx: &mut Context<'_, Pr>,
         (length, is_ect): (u32, bool),
         busy_until: Time,
-        begun: impl Fn() -> Time,
+        begun: impl Fn() -> Time + Copy,
     ) -> Result<bool, DropReason> {
         if !Pr::WATCHES && !self.has_bounds() {
             return Ok(false);
@@ -82,7 +82,7 @@ impl Admission {
             let (course, limits) = limits.as_mut();
             self.limit = limits.get(course.at(cx.now) as usize).copied().unwrap_or(self.limit);
         }
-        let (packets, bytes) = self.depart(cx.now, &begun);
+        let (packets, bytes) = self.depart(cx.now, begun);
         let has_room = self.has_room(length);
         if self.red.is_none() {
             cx.emit(|| Event::Queue { packets, bytes, average: None });
@@ -118,18 +118,19 @@ impl Admission {
         now: Time,
         length: u32,
         busy_until: Time,
-        begun: impl Fn() -> Time,
+        begun: impl Fn() -> Time + Copy,
     ) -> bool {
-        self.depart(now, &begun);
+        self.depart(now, begun);
         self.has_room(length) || self.is_idle(now, busy_until, begun)
     }
 
     /// Removes the packets that have departed by `now`. Returns the number of waiting packets, and their bytes.
+    // `begun` is copied, not borrowed: what is borrowed is written to memory for each packet, though only ties read it.
     #[inline(always)]
-    fn depart(&mut self, now: Time, begun: impl Fn() -> Time) -> (u32, u64) {
+    fn depart(&mut self, now: Time, begun: impl Fn() -> Time + Copy) -> (u32, u64) {
         while let Some(&(next, bytes)) = self.waiting.front()
             && next <= now
-            && (next < now || self.departs_before(&begun))
+            && (next < now || self.departs_before(begun))
         {
             self.waiting.pop_front();
             self.waiting_bytes -= u64::from(bytes);

@@ -9,8 +9,6 @@ pub struct LinkCounters {
     pub offered: u64,
     /// Packets delivered.
     pub delivered: u64,
-    /// Bytes delivered, including the link's own headers.
-    pub delivered_bytes: u64,
     /// Lost because the queue was full.
     pub dropped_full: u64,
     /// Dropped before the queue was full: by RED, CoDel, FQ-CoDel, DualPI2 or early packet discard.
@@ -27,6 +25,9 @@ pub struct LinkCounters {
     pub duplicated: u64,
     /// Marked by the queue instead of dropped (RFC 3168).
     pub marked: u64,
+    /// Bytes delivered, including the link's own headers. Not beside `delivered`: the compiler would then add to both at once by vector
+    /// instructions, six instead of two.
+    pub delivered_bytes: u64,
     /// Maximum number of waiting packets, if the queue can refuse packets; otherwise 0.
     pub max_waiting: u32,
 }

@@ -238,7 +238,7 @@ impl<P: Wire> Link<P> {
         &mut self,
         cx: &mut Context<'_, Pr>,
         packet: P,
-        begun: impl Fn() -> Time,
+        begun: impl Fn() -> Time + Copy,
     ) -> Result<(), DropReason> {
         let transit = self.transit(cx, &packet, begun);
         self.counters.note_offered(transit.map(|transit| transit.waiting));
@@ -253,12 +253,12 @@ impl<P: Wire> Link<P> {
         &mut self,
         cx: &mut Context<'_, Pr>,
         packet: &P,
-        begun: impl Fn() -> Time,
+        begun: impl Fn() -> Time + Copy,
     ) -> Result<Transit, DropReason> {
         if let Some((begun, arrives)) = self.pass_plainly::<Pr>(cx.now, packet.wire_len()) {
             return Ok(Transit::plain(begun, arrives));
         }
-        if let Some((begun, arrives, waiting)) = self.pass_queue::<Pr>(cx.now, packet.wire_len(), &begun) {
+        if let Some((begun, arrives, waiting)) = self.pass_queue::<Pr>(cx.now, packet.wire_len(), begun) {
             return Ok(Transit { waiting, ..Transit::plain(begun, arrives) });
         }
         self.full_transit(cx, packet, begun)
@@ -284,7 +284,7 @@ impl<P: Wire> Link<P> {
         &mut self,
         now: Time,
         length: u32,
-        begun: impl Fn() -> Time,
+        begun: impl Fn() -> Time + Copy,
     ) -> Option<(Time, Time, u32)> {
         if Pr::WATCHES {
             return None;
@@ -305,7 +305,7 @@ impl<P: Wire> Link<P> {
         &mut self,
         cx: &mut Context<'_, Pr>,
         packet: &P,
-        begun: impl Fn() -> Time,
+        begun: impl Fn() -> Time + Copy,
     ) -> Result<Transit, DropReason> {
         let length = packet.wire_len();
         let is_listed = self.drop_list.as_mut().is_some_and(|list| list.lists_next());

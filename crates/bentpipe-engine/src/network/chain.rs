@@ -60,9 +60,10 @@ impl Log {
     /// Records a passage; the current time is `now`.
     #[inline(always)]
     pub(super) fn note(&mut self, passing: Passing, now: Time) {
-        let place = self.place(self.count);
-        let Some(place) = self.places.get_mut(place).filter(|oldest| oldest.arrives < now) else {
-            return self.note_in_room(passing);
+        let at = self.place(self.count);
+        let place = match self.places.get_mut(at) {
+            Some(oldest) if oldest.arrives < now => oldest,
+            _ => self.make_room(),
         };
         // Field by field: a copy of the whole struct would go through the stack in pieces and be read back before they
         // are stored.
@@ -86,20 +87,13 @@ impl Log {
         self.places[place].fate = fate;
     }
 
-    /// Records a passage where the oldest one may still be in the future.
+    /// The place of the next passage, if the oldest one may still be in the future: doubles the ring, unless it has never been full.
     #[cold]
     #[inline(never)]
-    fn note_in_room(&mut self, passing: Passing) {
-        let place = self.make_room();
-        self.places[place] = passing;
-        self.count += 1;
-    }
-
-    /// Doubles the ring, unless it has never been full. Returns the index of the next passage.
-    fn make_room(&mut self) -> usize {
+    fn make_room(&mut self) -> &mut Passing {
         let places = self.places.len();
         if self.count < places as u64 {
-            return self.count as usize;
+            return &mut self.places[self.count as usize];
         }
         // In order from the oldest one; the count continues from here.
         let mut all: Vec<Passing> = self.in_order().copied().collect();
@@ -110,7 +104,7 @@ impl Log {
         let next = aligned as usize;
         all.rotate_right((next + places) % (2 * places));
         self.places = all.into_boxed_slice();
-        next
+        &mut self.places[next]
     }
 
     /// Records a new maximum of waiting packets from `due` on.

@@ -3,7 +3,8 @@
 //! An ACK passes through the parts in one direction: `loss` detects losses, `recovery` decides what to repair, and
 //! `congestion` sets the window. The connection then pulls segments out of [`Half::next`](super::sending::Half::next)
 //! until there are no more. `ack.rs` handles ACKs, `loss.rs` losses and timeouts, and `transmit.rs` the choice of
-//! segments. `by_time.rs` adds RFC 8985, `marks.rs` RFC 3168, and `offload.rs` packets of several segments.
+//! segments, with the most frequent cases in `ordinary.rs`. `by_time.rs` adds RFC 8985, `marks.rs` RFC 3168, and `offload.rs`
+//! packets of several segments.
 
 mod ack;
 mod by_rate;
@@ -13,6 +14,7 @@ mod half;
 mod loss;
 mod marks;
 mod offload;
+mod ordinary;
 mod transmit;
 
 pub(in crate::tcp) use self::finished::Finished;

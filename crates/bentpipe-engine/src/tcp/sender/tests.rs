@@ -1,9 +1,11 @@
 //! The sender's parts together, without a connection.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::machine::Context;
 use crate::probe::{NoProbe, Who};
-use crate::tcp::config::Shortcuts;
+use crate::tcp::config::{Shortcuts, WindowUnit};
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sending::Half;
 use crate::units::{Duration, Rate};
@@ -252,4 +254,40 @@ fn a_constant_window_is_probed_for_by_one_segment() {
     sender.congestion.window.set(1000.0);
     sender.congestion.on_spurious_timeout(0, 0);
     assert_eq!(sender.cwnd(), 10_000);
+}
+
+proptest! {
+    /// What is chosen in the frequent cases is what is chosen in general, and choosing it changes nothing. All is counted in
+    /// halves of segments, so that segments often just fit.
+    #[test]
+    fn a_full_segment_is_chosen_like_any_other(
+        una in 1u64..3,
+        halves in (0u64..12, prop_oneof![3 => Just(0u64), 1 => 0u64..12], 0u64..8, 2u64..18, 0u64..3, 0u64..18),
+        reserved in prop_oneof![2 => Just(0u16), 1 => Just(36)],
+        window_unit in prop_oneof![Just(WindowUnit::Bytes), Just(WindowUnit::Segments)],
+        (nagle, fin, probes) in any::<(bool, bool, bool)>(),
+    ) {
+        let [flight, back, rest, cwnd, inflation, peer] = <[u64; 6]>::from(halves).map(|halves| 500 * halves);
+        let shortcuts = Shortcuts { handshake: Handshake::None, window_unit, ..Shortcuts::NONE };
+        let mut sender = Sender::new(&TcpConfig { mss: 1000, nagle, shortcuts, ..TcpConfig::default() });
+        (sender.seq.snd_una, sender.seq.snd_max) = (una, una + flight);
+        sender.seq.snd_nxt = una + flight - back.min(flight);
+        (sender.seq.data_end, sender.seq.fin, sender.seq.peer.now) = (una + flight + rest, fin, peer);
+        sender.congestion.window.set(cwnd as f64);
+        sender.congestion.window.set_inflation(inflation);
+        sender.reserved = reserved;
+        if probes {
+            sender.persist.start(at(1), sender.probe_intervals());
+        }
+        let before = format!("{sender:?}");
+        let chosen = sender.choose_full(sender.full());
+        prop_assert_eq!(format!("{sender:?}"), before.clone());
+        if let Some(chosen) = chosen {
+            prop_assert_eq!(sender.choose_by_window(at(2)), chosen);
+            prop_assert_eq!(format!("{sender:?}"), before);
+        } else {
+            let usual = flight > 0 && back.min(flight) == 0 && rest > 1000;
+            prop_assert!(!usual, "the short way is taken where it can be");
+        }
+    }
 }

@@ -8,7 +8,6 @@ use crate::tcp::config::WindowUnit;
 use crate::tcp::departures::Departs;
 use crate::tcp::persist::Intervals;
 use crate::tcp::recovery::{Chooser, Phase};
-use crate::tcp::sending::Half;
 use crate::tcp::span::Span;
 use crate::tcp::startup;
 use crate::tcp::timer::Awaited;
@@ -18,67 +17,6 @@ use crate::units::{Duration, Time};
 const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Sender {
-    /// True if the window alone decides what goes out next: the handshake is done, no loss is being repaired, and no
-    /// segment has been requested that ignores the window.
-    #[inline(always)]
-    pub(super) fn is_ordinary(&self) -> bool {
-        let is_calm = self.is_open && self.recovery.phase() == Phase::Open;
-        let is_calm = is_calm && !self.tail.is_due();
-        is_calm && (self.has_sent_all() || !(self.recovery.has_request() || self.frto.has_probe()))
-    }
-
-    /// True if no timer has expired by `now`, no probe of a closed window is due, segments are not paced, and the sender is
-    /// [ordinary](Self::is_ordinary).
-    #[inline(always)]
-    pub(in crate::tcp) fn is_quiet(&self, now: Time) -> bool {
-        self.deadline() > now && !self.persist.is_due() && self.congestion.pacing_rate().is_none() && self.is_ordinary()
-    }
-
-    /// True if the sender does nothing until it gets data to send or a segment that acknowledges new data: it has sent
-    /// everything, no timer is on, and a new event would change nothing. Call this only if the sender is
-    /// [quiet](Self::is_quiet) and reserves no bytes of segments from now on.
-    #[inline(always)]
-    pub(in crate::tcp) fn rests(&mut self) -> bool {
-        let rests = self.has_sent_all() && self.deadline() == Time::NEVER && self.is_at_start();
-        if rests {
-            self.reserved = 0;
-        }
-        rests
-    }
-
-    /// True if a timer that was started at `now`, when the sender was [quiet](Self::is_quiet), has already expired.
-    /// This can only be the tail loss probe's: two round trips may take no time.
-    #[inline(always)]
-    pub(in crate::tcp) fn may_expire_at_once(&self, now: Time) -> bool {
-        self.tail.deadline() <= now
-    }
-
-    /// The segment to send next while the sender is [quiet](Self::is_quiet). No bytes are reserved for options.
-    #[inline(always)]
-    pub(in crate::tcp) fn next_without_options(&mut self, now: Time) -> Option<Span> {
-        self.reserved = 0;
-        self.next_ordinary(now)
-    }
-
-    #[inline(always)]
-    fn has_sent_all(&self) -> bool {
-        self.seq.snd_nxt >= self.seq.end()
-    }
-
-    /// The segment to send next while the sender is [ordinary](Self::is_ordinary). Counts it as sent.
-    #[inline(always)]
-    pub(super) fn next_ordinary(&mut self, now: Time) -> Option<Span> {
-        if self.has_sent_all() || self.burst == 0 || self.goes_on_waiting(now) {
-            return None;
-        }
-        let mut span = self.choose_by_window(now)?;
-        if self.offload.is_some() {
-            span.push |= self.leaves_in_packet(now, span.end())?;
-        }
-        self.burst -= 1;
-        Some(self.sent(now, span))
-    }
-
     /// The segment to send next at all other times. Counts it as sent.
     #[inline(never)]
     pub(super) fn next_in_need(&mut self, now: Time) -> Option<Span> {
@@ -119,7 +57,7 @@ impl Sender {
 
     /// New data within the window, or everything again if `snd_nxt` has gone back. Not everything has been sent.
     #[inline(always)]
-    fn choose_by_window(&mut self, now: Time) -> Option<Span> {
+    pub(super) fn choose_by_window(&mut self, now: Time) -> Option<Span> {
         let edge = self.seq.right_edge(self.congestion.window.usable());
         if self.seq.snd_nxt >= edge {
             self.maybe_persist(now);

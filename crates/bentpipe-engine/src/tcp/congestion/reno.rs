@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 
 use super::reduction::Factors;
-use super::{AckSample, CongestionRules, Window};
+use super::{AckSample, Congestion, CongestionRules, Control, Window};
 use crate::tcp::config::{SsthreshBase, TcpConfig};
 use crate::tcp::loss::{FoundBy, LossReport};
 use crate::tcp::startup::SlowStart;
@@ -71,6 +71,21 @@ impl Reno {
         //= RFC 5681 §3.1, equation 4: "ssthresh = max (FlightSize / 2, 2*SMSS)"
         window.set_ssthresh((window.whole_units(half) as f64).max(2.0 * mss));
         half
+    }
+}
+
+impl Congestion {
+    /// What [`Congestion::on_ack`] does with an ACK of `acked` bytes while the window is in use, if it depends on nothing else: in Reno's
+    /// congestion avoidance. Otherwise returns false and has no effect. To describe the ACK would take longer than to count its bytes.
+    #[inline(always)]
+    pub(in crate::tcp) fn on_acked(&mut self, acked: u64) -> bool {
+        match &mut self.control {
+            Control::Reno(reno) if !self.window.in_slow_start() => {
+                reno.avoid_congestion(&mut self.window, acked);
+                true
+            }
+            _ => false,
+        }
     }
 }
 

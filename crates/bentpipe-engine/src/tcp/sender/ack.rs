@@ -301,12 +301,14 @@ impl Sender {
         if !is_used && !self.congestion.properties().heeds_unused {
             return;
         }
-        let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
-        let mut sample = self.ack_sample(now, acked, rtt);
-        if self.counts_delivered {
-            sample.acked = self.delivered().saturating_sub(delivered);
+        if !(is_used && !self.counts_delivered && self.congestion.on_acked(acked)) {
+            let rtt = rtt.or_else(|| self.loss.scoreboard.rack()?.rtt());
+            let mut sample = self.ack_sample(now, acked, rtt);
+            if self.counts_delivered {
+                sample.acked = self.delivered().saturating_sub(delivered);
+            }
+            self.congestion.on_ack(&sample, is_used);
         }
-        self.congestion.on_ack(&sample, is_used);
         if is_used {
             self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());
         }

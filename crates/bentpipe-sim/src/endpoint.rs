@@ -316,11 +316,22 @@ impl TcpEnd {
     /// Makes a packet of a segment to send.
     #[inline(always)]
     fn pack(&self, segment: &Segment, packets: &mut Store) -> Parcel {
-        let mut wire_len = packet::wire_len(segment, self.ns2_lengths);
-        if self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE {
-            wire_len = segment.len as u32;
-        }
-        packets.put_segment(self.end, wire_len, segment)
+        let wire_len = packet::wire_len(segment, self.ns2_lengths);
+        packets.put_segment(self.end, self.length_of(segment, wire_len), segment)
+    }
+
+    /// The same for a segment without options that is not marked.
+    #[inline(always)]
+    fn pack_plain(&self, segment: &Segment, packets: &mut Store) -> Parcel {
+        let wire_len = packet::IPV4_HEADER + packet::TCP_HEADER + u32::from(segment.len);
+        packets.put_plain_segment(self.end, self.length_of(segment, wire_len), segment)
+    }
+
+    /// The length of a segment on the line, which is `wire_len` with its headers.
+    #[inline(always)]
+    fn length_of(&self, segment: &Segment, wire_len: u32) -> u32 {
+        let is_bare = self.bare_first && segment.len > 0 && segment.seq == FIRST_BYTE;
+        if is_bare { segment.len.into() } else { wire_len }
     }
 
     /// Handles the connection's notifications.
@@ -371,7 +382,7 @@ impl TcpEnd {
         {
             *is_ordinary = true;
             match connection.poll_ordinary(cx.now) {
-                Ordinary::Transmit(segment) => return Next::Send(self.pack(&segment, packets)),
+                Ordinary::Transmit(segment) => return Next::Send(self.pack_plain(&segment, packets)),
                 Ordinary::Wait(_) if self.unwritten > 0 && self.write_on(cx) => *is_ordinary = false,
                 Ordinary::Wait(timer) => return self.wait(timer),
                 Ordinary::Other => *is_ordinary = false,

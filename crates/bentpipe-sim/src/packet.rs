@@ -255,6 +255,15 @@ impl Store {
         parcel
     }
 
+    /// Stores a segment that has no options and is not marked.
+    #[inline(always)]
+    pub(crate) fn put_plain_segment(&mut self, from: EndId, wire_len: u32, segment: &Segment) -> Parcel {
+        debug_assert!(!segment.has_options() && segment.ecn == Ecn::NotEct, "a plain segment: {segment:?}");
+        let &Segment { seq, ack, window, len, flags, .. } = segment;
+        let marks = if ends::opens(from) { FORWARD } else { 0 };
+        self.keep(Head { seq, ack, window, wire_len, connection: ends::connection(from), len, flags, marks })
+    }
+
     #[inline(always)]
     fn keep(&mut self, head: Head) -> Parcel {
         let free = &mut self.free[usize::from(head.marks & FORWARD)];

@@ -1,6 +1,7 @@
 //! The ends of flows: a connection with its application, or a source or sink of datagrams.
 
 mod application;
+mod arrival;
 mod life;
 
 use std::cell::RefCell;
@@ -255,24 +256,6 @@ impl TcpEnd {
     /// True if the run must wait for it, because it is finite and not done.
     pub(crate) fn counts(&self) -> bool {
         !matches!(*self.workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }) && !self.is_done()
-    }
-
-    /// Handles a segment. Its notifications are handled by the next poll, or here if nothing else must be done.
-    #[inline(always)]
-    pub(crate) fn take_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: Segment) {
-        let Transport::Tcp(connection) = &mut self.connection else {
-            return self.connection.handle(cx, Input::Segment(segment));
-        };
-        // It is not passed as an `Input`, because that would go through memory.
-        connection.take_segment(cx, &segment);
-        if self.next_action <= cx.now {
-            return;
-        }
-        if let Some(total) = connection.take_readable() {
-            self.on_readable(cx, total);
-        } else if let Some(total) = connection.take_acknowledged() {
-            self.on_acknowledged(cx, total);
-        }
     }
 
     #[inline(always)]

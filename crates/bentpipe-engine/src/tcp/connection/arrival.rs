@@ -21,12 +21,12 @@ impl<S: SendingHalf> Duplex<S> {
             return verdict;
         }
         // A copy, so that a predicted segment can stay in registers.
-        self.on_any_segment(cx, &{ *segment })
+        self.take_unpredicted(cx, &{ *segment })
     }
 
-    /// Processes any segment, without prediction.
+    /// The same without [prediction](Self::take_predicted), for any segment.
     #[inline(never)]
-    pub(super) fn on_any_segment<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
+    pub fn take_unpredicted<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Verdict {
         (self.sender_rests, self.receiver_rests) = (false, false);
         cx.emit(|| Event::Received { segment: *segment });
         let check = self.check(cx.now, segment);

@@ -123,35 +123,51 @@ impl Duplex<Sender> {
 }
 
 impl<S: SendingHalf> Duplex<S> {
-    /// Handles a predicted segment. For any other, returns `None` and has no effect.
+    /// Handles a predicted segment. For any other, returns `None` and has no effect; [`Duplex::take_unpredicted`] takes it.
     #[inline(always)]
-    pub(super) fn take_predicted<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Option<Verdict> {
+    pub fn take_predicted<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Option<Verdict> {
+        match segment.len {
+            0 => self.take_predicted_ack(cx, segment),
+            _ => self.take_predicted_data(cx, segment),
+        }
+    }
+
+    /// True if a segment is what is expected next, as far as data and bare ACKs have that in common.
+    #[inline(always)]
+    fn is_predicted<P: Probe>(&self, now: Time, segment: &Segment) -> bool {
         // If there is an observer, it must see the slow path.
-        if P::WATCHES
-            || segment.flags | Flags::PSH != Flags::ACK | Flags::PSH
-            || segment.ecn == Ecn::Ce
+        !P::WATCHES
+            && segment.flags | Flags::PSH == Flags::ACK | Flags::PSH
+            && segment.ecn != Ecn::Ce
             // The count of marks may be zero, but must still be read.
-            || self.ecn.mode == EcnMode::Accurate
-            || !segment.sack.is_empty()
-            || (self.kept.timestamps && !self.is_recent(cx.now, segment))
-            || !matches!(self.state, State::Established | State::FinWait1)
-            || segment.seq != self.receiver.rcv_nxt()
-            || self.kept.peer_fin.is_some()
-            || !self.sender.is_calm()
-        {
+            && self.ecn.mode != EcnMode::Accurate
+            && segment.sack.is_empty()
+            && (!self.kept.timestamps || self.is_recent(now, segment))
+            && matches!(self.state, State::Established | State::FinWait1)
+            && segment.seq == self.receiver.rcv_nxt()
+            && self.kept.peer_fin.is_none()
+            && self.sender.is_calm()
+    }
+
+    /// The part of [`Self::take_predicted`] for segments without data.
+    #[inline(always)]
+    pub fn take_predicted_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Option<Verdict> {
+        let is_next = segment.ack > self.sender.snd_una() && segment.ack <= self.sender.snd_max();
+        if !self.is_predicted::<P>(cx.now, segment) || !is_next {
             return None;
         }
-        if segment.len == 0 {
-            if segment.ack <= self.sender.snd_una() || segment.ack > self.sender.snd_max() {
-                return None;
-            }
-            self.sender_rests = false;
-            self.on_acceptable_ack(cx, segment);
-            self.note_timestamp(cx.now, segment);
-            return Some(Verdict::Accepted(Fresh::None));
-        }
+        self.sender_rests = false;
+        self.on_acceptable_ack(cx, segment);
+        self.note_timestamp(cx.now, segment);
+        Some(Verdict::Accepted(Fresh::None))
+    }
+
+    /// The part of [`Self::take_predicted`] for segments with data.
+    #[inline(always)]
+    pub fn take_predicted_data<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) -> Option<Verdict> {
         let end = segment.seq + u64::from(segment.len);
-        if segment.ack != self.sender.snd_una() || !self.receiver.expects(end) || self.receiver.is_tuned() {
+        let is_next = segment.ack == self.sender.snd_una() && self.receiver.expects(end) && !self.receiver.is_tuned();
+        if !self.is_predicted::<P>(cx.now, segment) || !is_next {
             return None;
         }
         self.sender.update_window(segment);

@@ -44,8 +44,8 @@ impl Twins {
             Input::Segment(segment) => {
                 let predicted = self.short.take_predicted(&mut cx(), segment);
                 self.predicted += u32::from(predicted.is_some());
-                let short = predicted.unwrap_or_else(|| self.short.on_any_segment(&mut cx(), segment));
-                (short, self.long.on_any_segment(&mut cx(), segment))
+                let short = predicted.unwrap_or_else(|| self.short.take_unpredicted(&mut cx(), segment));
+                (short, self.long.take_unpredicted(&mut cx(), segment))
             }
             _ => (self.short.handle(&mut cx(), input), self.long.handle(&mut cx(), input)),
         };

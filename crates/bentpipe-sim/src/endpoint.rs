@@ -371,6 +371,19 @@ impl TcpEnd {
                 Ordinary::Other => *is_ordinary = false,
             }
         }
+        self.poll_in_need(cx, packets)
+    }
+
+    /// The same for a poll that is not ordinary.
+    #[inline(never)]
+    fn poll_in_need<P: Probe>(&mut self, cx: &mut Context<'_, P>, packets: &mut Store) -> Next {
+        if let Transport::Tcp(connection) = &mut self.connection
+            && self.next_action > cx.now
+            && self.unwritten == 0
+            && let Some(until) = connection.waits::<P>(cx.now)
+        {
+            return self.wait(until);
+        }
         self.poll_tcp(cx, packets)
     }
 

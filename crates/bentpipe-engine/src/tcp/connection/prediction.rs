@@ -104,6 +104,27 @@ impl Duplex<Sender> {
         Ordinary::Wait(self.sender.deadline().min(self.receiver.ack_deadline()))
     }
 
+    /// Until when a connection waits whose polls are not ordinary, as [`Machine::poll`](crate::Machine::poll) would return
+    /// it, if a few checks show that nothing is due at `now`. Otherwise returns `None` and has no effect. This is the
+    /// result of most polls while a loss is being repaired. [`Time::NEVER`] stands for no instant.
+    #[inline(never)]
+    pub fn waits<P: Probe>(&mut self, now: Time) -> Option<Time> {
+        let has_news = P::WATCHES || self.pending.any() || self.ack_before.is_some() || self.reset.is_some();
+        if has_news || !self.state.sends_data() || self.receiver.ack_is_due(now) {
+            return None;
+        }
+        let until = self.sender.deadline().min(self.receiver.ack_deadline());
+        let reserved = self.reserved_for_options();
+        if until <= now || !self.sender.sends_nothing(reserved) {
+            return None;
+        }
+        (self.sender_rests, self.receiver_rests) = (false, false);
+        self.sender.reserve(reserved);
+        self.sender.look_for_room(now);
+        self.sender.check();
+        Some(until)
+    }
+
     /// A bare ACK without options.
     #[inline(always)]
     fn plain_ack(&mut self, now: Time) -> Segment {

@@ -17,6 +17,8 @@ struct Twins {
     /// Segments that were predicted, and polls that were ordinary.
     predicted: u32,
     ordinary: u32,
+    /// Other polls that were found to wait.
+    waits: u32,
     /// Polls are ordinary until the next input, or until one waits.
     is_ordinary: bool,
 }
@@ -24,7 +26,7 @@ struct Twins {
 impl Twins {
     fn new(config: TcpConfig, role: Role) -> Self {
         let new = || Connection::new(config, role);
-        Twins { short: new(), long: new(), predicted: 0, ordinary: 0, is_ordinary: false }
+        Twins { short: new(), long: new(), predicted: 0, ordinary: 0, waits: 0, is_ordinary: false }
     }
 
     /// What the short way knows of both halves besides is no difference, nor is whether RACK lists segments that left together one by one.
@@ -64,6 +66,9 @@ impl Twins {
             Ordinary::Other => None,
         };
         self.ordinary += u32::from(short.is_some());
+        let waits = if short.is_none() { self.short.waits::<NoProbe>(now) } else { None };
+        self.waits += u32::from(waits.is_some());
+        let short = short.or(waits.map(|until| Step::Wait((until != Time::NEVER).then_some(until))));
         self.is_ordinary = matches!(ordinary, Ordinary::Transmit(_));
         let short = short.unwrap_or_else(|| self.short.poll(&mut cx));
         assert_eq!(short, self.long.poll(&mut Context::silent(now)));
@@ -152,6 +157,16 @@ fn nearly_all_segments_of_a_clean_transfer_are_predicted() {
         // Without options, a poll for each segment sent, and one more for each received.
         assert!(sender.ordinary >= 500 + 248 && receiver.ordinary >= 498, "{} {}", sender.ordinary, receiver.ordinary);
     }
+}
+
+/// While a loss is repaired, polls that send nothing take the short way, too: one for each segment that arrives out of order, and one for
+/// its ACK, but for the three that begin the repair.
+#[test]
+fn polls_of_a_repair_that_send_nothing_are_short() {
+    let [sender, receiver] = transfer(config("sack", false, true), [100 * 1460, 0], &[60, 61, 62], &[]);
+    let beyond = receiver.short.stats().out_of_order_received;
+    assert!(beyond > 10 && u64::from(receiver.waits) >= beyond, "{beyond} {}", receiver.waits);
+    assert!(u64::from(sender.waits) >= beyond - 3, "{beyond} {}", sender.waits);
 }
 
 /// A receiver whose end only sends rests. Data ends that, even if the program leaves it unread: the next segment acknowledges it.

@@ -1,7 +1,7 @@
 //! What goes out next while the window alone decides, and cheap answers for the most frequent cases.
 
 use super::Sender;
-use crate::tcp::recovery::Phase;
+use crate::tcp::recovery::{Chooser, Phase};
 use crate::tcp::sending::Half;
 use crate::tcp::span::Span;
 use crate::units::Time;
@@ -96,5 +96,24 @@ impl Sender {
         let edge = self.seq.right_edge(self.congestion.window.usable());
         // Where a full segment has no room, a shorter one waits (RFC 9293 §3.8.6.2.1).
         Some((end <= edge).then(|| Span { len: full, ..Span::empty(seq) }))
+    }
+
+    /// True if [`Half::next`] would return nothing, with this many bytes reserved for options, and would only note that
+    /// number: there is no request to send, and no room in the window or the pipe. False if it takes longer to find out.
+    pub(in crate::tcp) fn sends_nothing(&self, reserved: u16) -> bool {
+        let asked = self.recovery.has_request() || self.frto.has_probe() || self.tail.is_due() || self.persist.is_due();
+        if asked || !self.is_open || self.offload.is_some() || self.congestion.pacing_rate().is_some() {
+            return false;
+        }
+        match self.recovery.chooser() {
+            Chooser::Window => self.has_sent_all() || self.choose_full(self.mss - reserved) == Some(None),
+            Chooser::Pipe => !self.recovery.pipe_has_room(&self.seq, &self.congestion, &self.loss.scoreboard),
+            Chooser::Run => false,
+        }
+    }
+
+    /// Reserves this many bytes of each segment for options.
+    pub(in crate::tcp) fn reserve(&mut self, bytes: u16) {
+        self.reserved = bytes;
     }
 }

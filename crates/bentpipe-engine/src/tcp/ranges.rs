@@ -104,6 +104,15 @@ impl Ranges {
             }
             Some(_) => {}
         }
+        // What an ACK reports again is mostly in the ranges below the highest one, since it reports the last changes.
+        for range in self.ranges.iter().rev().take(4).skip(1) {
+            if start >= range.0 {
+                if end <= range.1 {
+                    return false;
+                }
+                break;
+            }
+        }
         // `first` is the first range that touches start..end or lies after it.
         let first = self.ranges.partition_point(|r| r.1 < start);
         let mut merged = (start, end);

@@ -163,6 +163,17 @@ pub trait Half {
         window_changed: bool,
         sample: Option<Duration>,
     );
+    /// Does the same, by a shorter way, for a bare ACK of new data while no loss is being repaired, if it knows that way.
+    /// Otherwise returns false and has no effect.
+    #[inline(always)]
+    fn take_ordinary_ack<P: Probe>(
+        &mut self,
+        _cx: &mut Context<'_, P>,
+        _segment: &Segment,
+        _sample: Option<Duration>,
+    ) -> bool {
+        false
+    }
     /// Takes an ACK below `snd_una` with SACK blocks.
     fn on_overtaken_ack<P: Probe>(&mut self, _cx: &mut Context<'_, P>, _segment: &Segment) {}
     /// True while no loss is being repaired: predicted segments then take the fast path. Always false for a sender

@@ -75,6 +75,11 @@ impl Reno {
 }
 
 impl Congestion {
+    /// True if [`Congestion::on_acked`] is all that an ACK needs in congestion avoidance: Reno, without pacing.
+    pub(in crate::tcp) fn counts_bytes(&self) -> bool {
+        matches!(self.control, Control::Reno(_)) && self.spread.is_none()
+    }
+
     /// What [`Congestion::on_ack`] does with an ACK of `acked` bytes while the window is in use, if it depends on nothing else: in Reno's
     /// congestion avoidance. Otherwise returns false and has no effect. To describe the ACK would take longer than to count its bytes.
     #[inline(always)]

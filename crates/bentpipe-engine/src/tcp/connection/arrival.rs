@@ -108,11 +108,17 @@ impl<S: SendingHalf> Duplex<S> {
             self.tell_round_trip();
         }
         if ack > before {
-            self.pending.set(Pending::ACKNOWLEDGED);
-            if self.sender.sequence().fin_acknowledged() {
-                self.receiver_rests = false;
-                self.on_fin_acknowledged(cx);
-            }
+            self.on_advance(cx);
+        }
+    }
+
+    /// New data has been acknowledged.
+    #[inline(always)]
+    pub(super) fn on_advance<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.pending.set(Pending::ACKNOWLEDGED);
+        if self.sender.sequence().fin_acknowledged() {
+            self.receiver_rests = false;
+            self.on_fin_acknowledged(cx);
         }
     }
 

@@ -178,7 +178,12 @@ impl<S: SendingHalf> Duplex<S> {
             return None;
         }
         self.sender_rests = false;
-        self.on_acceptable_ack(cx, segment);
+        let window_changed = self.sender.update_window(segment);
+        let sample = self.sample(cx.now, segment);
+        if !self.sender.take_ordinary_ack(cx, segment, sample) {
+            self.sender.on_ack(cx, segment, window_changed, sample);
+        }
+        self.on_advance(cx);
         self.note_timestamp(cx.now, segment);
         Some(Verdict::Accepted(Fresh::None))
     }

@@ -266,7 +266,12 @@ impl Sender {
     /// Moves `snd_una` when no loss is being repaired any more, and updates round trip, timer and window. Returns the
     /// measured round trip.
     #[inline(always)]
-    fn advance<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) -> Option<Duration> {
+    pub(super) fn advance<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        ack: u64,
+        sample: Option<Duration>,
+    ) -> Option<Duration> {
         self.advance_to(ack);
         let measured = self.timer.on_ack(cx.now, ack, sample);
         if measured {

@@ -113,6 +113,7 @@ impl Half for Sender {
         self.congestion.note_round_trip(0, || self.timer.rtt.srtt());
         self.recovery.open();
         self.new_event();
+        self.is_simple = self.has_no_extra_parts();
     }
 
     fn use_ecn(&mut self, mode: EcnMode, handshake: bool, control: bool) {
@@ -177,6 +178,20 @@ impl Half for Sender {
             return self.take_echo(cx, segment, window_changed, sample);
         }
         self.take_ack(cx, segment, window_changed, sample);
+    }
+
+    #[inline(always)]
+    fn take_ordinary_ack<P: Probe>(
+        &mut self,
+        cx: &mut Context<'_, P>,
+        segment: &Segment,
+        sample: Option<Duration>,
+    ) -> bool {
+        let is_simple = self.is_simple && !self.ecn.hears(segment.flags) && !self.congestion.window.in_slow_start();
+        if is_simple {
+            self.take_simple_ack(cx, segment.ack, sample);
+        }
+        is_simple
     }
 
     fn on_overtaken_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, segment: &Segment) {

@@ -88,6 +88,9 @@ pub struct Sender {
     undo: Undo,
     ecn: EcnResponse,
     departures: Departures,
+    /// The handshake is done, and none of the parts that few senders have takes part in an ordinary ACK: see
+    /// [`Self::take_simple_ack`].
+    is_simple: bool,
     frto: Frto,
     pacer: Pacer,
     /// Tracks whether the window is used, if an unused window decays. Few connections need it.
@@ -147,6 +150,7 @@ impl Sender {
             undo: Undo::new(variant.undo),
             ecn: EcnResponse::default(),
             departures,
+            is_simple: false,
             initial_window: variant.initial_window,
             syn_losses: config.syn_losses,
             expected_rtt: 0,

@@ -1,10 +1,13 @@
 //! What goes out next while the window alone decides, and cheap answers for the most frequent cases.
 
 use super::Sender;
+use crate::machine::Context;
+use crate::probe::Probe;
+use crate::tcp::departures::Departs;
 use crate::tcp::recovery::{Chooser, Phase};
 use crate::tcp::sending::Half;
 use crate::tcp::span::Span;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 impl Sender {
     /// True if the window alone decides what goes out next: the handshake is done, no loss is being repaired, and no
@@ -109,6 +112,34 @@ impl Sender {
             Chooser::Window => self.has_sent_all() || self.choose_full(self.mss - reserved) == Some(None),
             Chooser::Pipe => !self.recovery.pipe_has_room(&self.seq, &self.congestion, &self.loss.scoreboard),
             Chooser::Run => false,
+        }
+    }
+
+    /// True if the sender has none of the parts that [`Self::take_simple_ack`] leaves out: RACK, offload, a send buffer,
+    /// undone reductions, windows that decay or count as in Linux, measured rates, pacing.
+    pub(super) fn has_no_extra_parts(&mut self) -> bool {
+        let has_boxes = self.offload.is_some() || self.send_buffer.is_some() || self.unused.is_some();
+        let by_time = self.loss.scoreboard.rack().is_some() || self.timer.is_by_segments();
+        let is_reno = self.congestion.counts_bytes() && !self.counts_delivered;
+        is_reno && !has_boxes && !by_time && !self.undo.is_enabled()
+    }
+
+    /// The part of [`Self::take_ack`] that applies to a bare ACK of new data, if the sender [has no
+    /// more](Self::has_no_extra_parts), repairs no loss and is in congestion avoidance.
+    #[inline(always)]
+    pub(super) fn take_simple_ack<P: Probe>(&mut self, cx: &mut Context<'_, P>, ack: u64, sample: Option<Duration>) {
+        self.counters.acks += 1;
+        (self.burst, self.burst_sent, self.defers_repair) = (self.max_burst, 0, false);
+        self.timer.forget_retries();
+        self.departures.on_new_ack();
+        let acked = ack - self.seq.snd_una;
+        self.advance(cx, ack, sample);
+        if self.departures.forgets_sack() && !self.loss.scoreboard.is_empty() {
+            self.loss.scoreboard.clear();
+        }
+        if !self.recovery.spreads() && self.congestion.is_used(self.seq.flight() + acked, self.seq.snd_max) {
+            self.congestion.on_acked(acked);
+            self.counters.max_cwnd = self.counters.max_cwnd.max(self.congestion.window.cwnd());
         }
     }
 

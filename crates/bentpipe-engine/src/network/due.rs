@@ -120,7 +120,7 @@ impl<const FAN: usize> Tournament<FAN> {
             // Few slots compete, and the empty slots after them need not be compared. Of two, the one that has just been
             // written is not read back: the processor would wait for it.
             self.winner = if self.components <= 2 {
-                due.min(group[component % FAN ^ 1])
+                due.min(group[(component % FAN) ^ 1])
             } else {
                 group.iter().take(self.components).fold(Due::NEVER, |least, due| least.min(*due))
             };

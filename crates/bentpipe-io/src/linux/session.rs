@@ -41,6 +41,8 @@ pub enum Made {
     Table(String),
     /// A kernel setting under `/proc/sys`, and its previous value.
     Setting(String, String),
+    /// A folder beside the records, and all that is in it.
+    Folder(String),
 }
 
 impl Made {
@@ -49,6 +51,7 @@ impl Made {
             Made::Namespace(name) => format!("namespace {name}\n"),
             Made::Table(name) => format!("table {name}\n"),
             Made::Setting(path, before) => format!("setting {path} {before}\n"),
+            Made::Folder(name) => format!("folder {name}\n"),
         }
     }
 
@@ -58,12 +61,14 @@ impl Made {
             ["namespace", name] => Some(Made::Namespace((*name).to_owned())),
             ["table", name] => Some(Made::Table((*name).to_owned())),
             ["setting", path, before] => Some(Made::Setting((*path).to_owned(), (*before).to_owned())),
+            // A record cannot name anything outside its own folder.
+            ["folder", name] if !name.contains('/') && *name != ".." => Some(Made::Folder((*name).to_owned())),
             _ => None,
         }
     }
 
     /// Removes the item; succeeds if it no longer exists.
-    fn undo(&self, others: &[Made]) {
+    fn undo(&self, folder: &Path, others: &[Made]) {
         match self {
             Made::Namespace(name) => {
                 let _ = quiet("ip", &["netns", "del", name]);
@@ -80,6 +85,9 @@ impl Made {
                 if !needed {
                     let _ = std::fs::write(Path::new("/proc/sys").join(path), before);
                 }
+            }
+            Made::Folder(name) => {
+                let _ = std::fs::remove_dir_all(folder.join(name));
             }
         }
     }
@@ -146,6 +154,22 @@ impl Session {
         Ok(())
     }
 
+    /// Creates a folder that only this user may enter. It is removed with all that is in it.
+    ///
+    /// # Errors
+    /// Fails with the path if the folder cannot be created, for example because the disk is full.
+    pub fn private_folder(&mut self) -> io::Result<PathBuf> {
+        // Unlike a record, its name does not begin with the number of a network namespace.
+        let record = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let folders = self.made.iter().filter(|made| matches!(made, Made::Folder(_))).count();
+        let name = format!("of-{record}-{folders}");
+        let path = self.folder.join(&name);
+        self.note(Made::Folder(name))?;
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        Ok(path)
+    }
+
     /// Sets the text of `/etc/hosts` for programs that `ip netns exec` starts in a namespace, which must be recorded.
     ///
     /// # Errors
@@ -199,7 +223,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let turn = turn(&self.folder);
-        self.end(Made::undo);
+        self.end(|made, others| made.undo(&self.folder, others));
         let is_last = || std::fs::read_dir(&self.folder).is_ok_and(|entries| entries.count() == 1);
         if self.folder != Path::new(FOLDER) && is_last() {
             // A user namespace's folder ends with its last run. Only the lock is left in it.
@@ -275,7 +299,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
     for (path, lock) in records(folder)? {
         let Some(lock) = lock else { continue };
         for made in read(&lock)?.iter().rev() {
-            made.undo(&living);
+            made.undo(folder, &living);
         }
         std::fs::remove_file(&path).map_err(at(&path))?;
     }
@@ -292,6 +316,7 @@ mod tests {
             Made::Namespace("bentpipe-1-client".into()),
             Made::Table("bentpipe_1".into()),
             Made::Setting("net/ipv4/ip_forward".into(), "0".into()),
+            Made::Folder("of-1-2-0-0".into()),
         ];
         for made in all {
             assert_eq!(Made::parse(&made.line()), Some(made));
@@ -312,11 +337,19 @@ mod tests {
         assert_eq!((count(), living(&folder, None).expect("readable")), (2, vec![Made::Setting(path, "1".into())]));
         drop(second);
         assert_eq!(count(), 1);
-        // A record without a lock belongs to a dead run, and the next run removes it.
-        let dead = folder.join(format!("{}-999999-0", network()));
-        std::fs::write(&dead, "table no_such_table\n").expect("writable");
+        // A record without a lock belongs to a dead run, and the next run removes it and what it records.
+        let (dead, keys) = (folder.join(format!("{}-999999-0", network())), folder.join("of-999999"));
+        std::fs::write(&dead, "table no_such_table\nfolder of-999999\n").expect("writable");
+        std::fs::create_dir(&keys).and_then(|()| std::fs::write(keys.join("key"), "secret")).expect("writable");
         drop(Session::begin_in(&folder).expect("a folder for all"));
-        assert!(!dead.exists());
+        assert!(!dead.exists() && !keys.exists());
+        // A run's own folders are private, and are removed with it.
+        let mut third = Session::begin_in(&folder).expect("a folder for all");
+        let own = [(); 2].map(|()| third.private_folder().expect("writable"));
+        assert!(own[0] != own[1] && own.iter().all(|own| own.metadata().is_ok_and(|own| own.mode() & 0o777 == 0o700)));
+        std::fs::write(own[1].join("key"), "secret").expect("writable");
+        drop(third);
+        assert!(!own.iter().any(|own| own.exists()));
         drop(first);
         assert!(!folder.exists(), "nothing is left where no system cleans up");
     }

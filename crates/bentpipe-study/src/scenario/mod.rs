@@ -143,6 +143,12 @@ impl Scenario {
         write::scenario(self)
     }
 
+    /// The same scenario with connections from host to host, as in its text, though they end at the boxes of
+    /// `[[gateways]]`.
+    pub fn with_whole_connections(&self) -> Scenario {
+        boxes::uncrossed(self)
+    }
+
     /// The same scenario with another variant for every TCP connection and leg; explicit settings are kept. With one of
     /// the names in [`Scenario::QUIC_VARIANTS`], every connection becomes a QUIC connection from end to end, with this
     /// congestion control.

@@ -63,3 +63,16 @@ pub(super) fn uplink(spec: &UplinkSpec, scenario: &Scenario) -> Value {
     }
     Value::Table(gateway)
 }
+
+impl UplinkSpec {
+    /// The explicit settings of the engine's sender as the table `[uplink.tcp]` of a gateway's file. Empty without any.
+    pub fn tcp_toml(&self) -> String {
+        let SenderOf::Engine { explicit, .. } = &self.by else { return String::new() };
+        if explicit.is_empty() {
+            return String::new();
+        }
+        let within = |key: &str, table: Table| Table::from_iter([(key.to_owned(), Value::Table(table))]);
+        let table = within("uplink", within("tcp", overrides(explicit)));
+        toml::to_string(&table).expect("text, numbers and tables can always be written")
+    }
+}

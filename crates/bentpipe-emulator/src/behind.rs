@@ -13,11 +13,13 @@ use bentpipe_io::{Namespace, Session, Signals, TrainTun};
 use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::{EmulateError, Unsupported};
+use crate::boxes::{Boxes, Wanted};
 use crate::covered::{add_hosts, cover, own_mounts};
-use crate::lab::{needs_program, needs_settings, needs_tun, routes, settle, tune};
+use crate::host::{routes, settle, tune};
+use crate::lab::{needs_program, needs_settings, needs_tun};
 use crate::nat::{self, Outside};
 use crate::network::Network;
-use crate::plan::{Addressing, HostId, INNER, OUTER, PREFIX_V4, PREFIX_V6, Plan};
+use crate::plan::{Addressing, HostId, INNER, OUTER, PREFIX_V4, PREFIX_V6, Plan, has_no_box, with_boxes};
 use crate::running::Emulator;
 
 /// The device behind the link.
@@ -28,6 +30,7 @@ const INSIDE: &str = "bentpipe0";
 pub struct Behind {
     emulator: Emulator,
     namespace: Namespace,
+    boxes: Option<Boxes>,
     outside: Outside,
     addressing: Addressing,
     has_v6: bool,
@@ -41,13 +44,15 @@ pub struct Behind {
 
 impl Behind {
     /// Builds the namespace and starts the links. The machine takes the place of the node `outside`, the new namespace
-    /// that of `inside`.
+    /// that of `inside`. The boxes of gateways have namespaces of their own, in which no gateway runs yet.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported, the machine lacks something, or a system call fails.
     pub fn build(scenario: &Scenario, outside: NodeId, inside: NodeId) -> Result<Self, EmulateError> {
         let plan = Plan::new(scenario, &[])?;
-        let network = Network::new(scenario, &[outside, inside])?;
+        [outside, inside].into_iter().try_for_each(|node| has_no_box(scenario, node))?;
+        let hosts: Vec<_> = [outside, inside].into_iter().chain(with_boxes(scenario)).collect();
+        let network = Network::new(scenario, &hosts)?;
         for (from, to) in [(OUTER, INNER), (INNER, OUTER)] {
             if network.next_host(from, to).is_none() {
                 let names = [outside, inside].map(|node| &scenario[node]);
@@ -75,12 +80,32 @@ impl Behind {
             Ok(device)
         });
         let inner = inner.map_err(EmulateError::system("the device behind the link"))?;
-        let emulator = Emulator::new(network, addressing, vec![outer, inner]);
-        let emulator = emulator.map_err(EmulateError::system("the emulator"))?;
+        let (mut devices, mut sites) = (vec![outer, inner], Vec::new());
+        for id in HostId::first(hosts.len()).skip(devices.len()) {
+            let (plan, network, way_out) = (&plan, &network, Some(OUTER));
+            let wanted = Wanted { scenario, plan, network, hosts: &hosts, addressing, way_out };
+            let made = Namespace::fresh().and_then(|fresh| wanted.make(id, fresh));
+            let name = &scenario[hosts[id.index()]];
+            let (site, own) = made.map_err(EmulateError::system(format!("the box at `{name}`")))?;
+            sites.push(site);
+            devices.extend(own);
+        }
+        let boxes = Boxes::new(sites, &mut session)?;
+        let emulator = Emulator::new(network, addressing, devices);
+        let mut emulator = emulator.map_err(EmulateError::system("the emulator"))?;
+        if boxes.is_some() {
+            emulator.lead_out(OUTER);
+        }
         let has_v6 = plan.has_v6();
         let names = [outside, inside].map(|node| scenario[node].to_owned());
         let machine = addressing.v4(OUTER);
-        Ok(Behind { emulator, namespace, outside: way_out, addressing, has_v6, machine, names, _session: session })
+        let outside = way_out;
+        Ok(Behind { emulator, namespace, boxes, outside, addressing, has_v6, machine, names, _session: session })
+    }
+
+    /// The boxes, if the scenario has some.
+    pub fn boxes(&self) -> Option<&Boxes> {
+        self.boxes.as_ref()
     }
 
     /// Starts a program in the namespace. There, the names of the two nodes resolve; the outer one resolves to the

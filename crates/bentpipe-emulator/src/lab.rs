@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::path::Path;
 
 use bentpipe_io::tun::{self, TunConfig};
 use bentpipe_io::{Made, Namespace, Session, TrainTun, ip};
@@ -11,19 +10,15 @@ use nix::errno::Errno;
 use nix::unistd::AccessFlags;
 
 use super::{EmulateError, Unsupported};
+use crate::boxes::{Boxes, Wanted};
 use crate::covered::{can_resolve, hosts_with};
+use crate::host::{routes, settle};
 use crate::network::Network;
-use crate::plan::{Addressing, HostId, PREFIX_V4, PREFIX_V6, Plan};
+use crate::plan::{Addressing, HostId, PREFIX_V4, PREFIX_V6, Plan, with_boxes};
 use crate::running::Emulator;
 
 /// The device of each host.
 pub(super) const DEVICE: &str = "bentpipe0";
-
-/// Queue length of a device in trains: more than a second at 64 kB each and 1 Gbit/s.
-const QUEUE: &str = "4096";
-
-/// Maximum number of packets per train from the kernel.
-const TRAIN: &str = "128";
 
 /// A host of an emulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +38,7 @@ pub struct Host {
 pub struct Lab {
     emulator: Emulator,
     hosts: Vec<Host>,
+    boxes: Option<Boxes>,
     unnamed: Option<io::Error>,
     /// Last field, so that devices are dropped before their namespaces.
     _session: Session,
@@ -50,7 +46,7 @@ pub struct Lab {
 
 impl Lab {
     /// Builds the hosts and starts the links, whose time starts at the end of this call. `more` are additional nodes
-    /// that become hosts; they forward packets for others.
+    /// that become hosts; they forward packets for others. So do the nodes with boxes, in which no gateway runs yet.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported, if the machine lacks a device, a program or a right, or if a system call fails.
@@ -66,6 +62,7 @@ impl Lab {
         };
         let mut hosts = Vec::new();
         let mut devices = Vec::new();
+        let (with_box, mut sites) = (with_boxes(scenario), Vec::new());
         let ids = || HostId::first(plan.hosts.len());
         for (id, &node) in ids().zip(&plan.hosts) {
             let name = scenario[node].to_owned();
@@ -80,15 +77,29 @@ impl Lab {
             }
             let v6 = plan.has_v6().then(|| addressing.v6(id));
             let host = Host { name, namespace, v4: addressing.v4(id), v6 };
-            let forwards = ids().any(|from| ids().any(|to| to != id && network.next_host(from, to) == Some(id)));
-            let device = make(&mut session, &host, plan.mtu, forwards)
-                .map_err(EmulateError::system(format!("the host `{}`", host.name)))?;
+            let system = || EmulateError::system(format!("the host `{}`", host.name));
+            let inside = named(&mut session, &host.namespace).map_err(system())?;
+            if with_box.contains(&node) {
+                let (plan, network) = (&plan, &network);
+                let wanted = Wanted { scenario, plan, network, hosts: &plan.hosts, addressing, way_out: None };
+                let (site, own) = wanted.make(id, inside).map_err(system())?;
+                sites.push(site);
+                devices.extend(own);
+            } else {
+                let forwards = ids().any(|from| ids().any(|to| to != id && network.next_host(from, to) == Some(id)));
+                devices.push(make(&inside, &host, plan.mtu, forwards).map_err(system())?);
+            }
             hosts.push(host);
-            devices.push(device);
         }
+        let boxes = Boxes::new(sites, &mut session)?;
         let emulator = Emulator::new(network, addressing, devices).map_err(EmulateError::system("the emulator"))?;
         let unnamed = name(&session, &hosts).err();
-        Ok(Lab { emulator, hosts, unnamed, _session: session })
+        Ok(Lab { emulator, hosts, boxes, unnamed, _session: session })
+    }
+
+    /// The boxes, if the scenario has some.
+    pub fn boxes(&self) -> Option<&Boxes> {
+        self.boxes.as_ref()
     }
 
     /// Why the hosts' names do not resolve in the namespaces, if they do not.
@@ -118,11 +129,15 @@ impl Lab {
     }
 }
 
-/// Creates a namespace with loopback, device, addresses and routes.
-fn make(session: &mut Session, host: &Host, mtu: u16, forwards: bool) -> io::Result<TrainTun> {
-    session.note(Made::Namespace(host.namespace.clone()))?;
-    ip(&["netns", "add", &host.namespace])?;
-    let namespace = Namespace::named(&host.namespace)?;
+/// Creates a namespace with this name.
+fn named(session: &mut Session, name: &str) -> io::Result<Namespace> {
+    session.note(Made::Namespace(name.to_owned()))?;
+    ip(&["netns", "add", name])?;
+    Namespace::named(name)
+}
+
+/// Creates loopback, device, addresses and routes of a host.
+fn make(namespace: &Namespace, host: &Host, mtu: u16, forwards: bool) -> io::Result<TrainTun> {
     let config = TunConfig {
         name: DEVICE.to_owned(),
         v4: Some((host.v4, PREFIX_V4)),
@@ -144,46 +159,6 @@ fn name(session: &Session, hosts: &[Host]) -> io::Result<()> {
     let missing = || io::Error::new(io::ErrorKind::NotFound, "there is no /etc/hosts");
     let text = hosts_with(&names)?.ok_or_else(missing)?;
     hosts.iter().try_for_each(|host| session.hosts(&host.namespace, &text))
-}
-
-/// Configures a host, in the namespace of the calling thread.
-pub(crate) fn settle(forwards: bool) -> io::Result<()> {
-    ip(&["link", "set", "lo", "up"])?;
-    let forwards = if forwards { "1" } else { "0" };
-    for (setting, value) in [
-        ("ipv4/ip_forward", forwards),
-        ("ipv6/conf/all/forwarding", forwards),
-        // The emulation's routers send packets back through the device on which they arrived.
-        ("ipv4/conf/all/send_redirects", "0"),
-        ("ipv4/conf/default/send_redirects", "0"),
-        ("ipv4/conf/all/rp_filter", "0"),
-        ("ipv4/conf/default/rp_filter", "0"),
-        // Nobody answers router solicitations: they would only count as unroutable packets.
-        ("ipv6/conf/default/router_solicitations", "0"),
-    ] {
-        let path = Path::new("/proc/sys/net").join(setting);
-        // A kernel without IPv6 has no settings for it.
-        if path.exists() {
-            std::fs::write(path, value)?;
-        }
-    }
-    Ok(())
-}
-
-/// Sets the queue length and the trains of a device. The ioctl for the queue does not work for root in a user
-/// namespace.
-pub(crate) fn tune(device: &str) -> io::Result<()> {
-    ip(&["link", "set", "dev", device, "txqueuelen", QUEUE, "gso_max_segs", TRAIN])
-}
-
-/// Routes everything else to the device.
-pub(crate) fn routes(device: &str, has_v6: bool) -> io::Result<()> {
-    tune(device)?;
-    ip(&["route", "add", "default", "dev", device])?;
-    if has_v6 {
-        ip(&["-6", "route", "add", "default", "dev", device])?;
-    }
-    Ok(())
 }
 
 /// The name with each character other than ASCII letters, digits, `-` and `_` replaced by `-`, for names in the system.

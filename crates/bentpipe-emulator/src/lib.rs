@@ -5,7 +5,8 @@
 //! - [`Emulator`] moves packets between devices and the network by the clock. [`Tap`] captures them, and [`Control`]
 //!   changes links while they run.
 //! - [`Lab`] gives each host a namespace. [`Behind`] puts one namespace behind the links, with this machine at the
-//!   other end; [`rootless`] does so for users without root.
+//!   other end; [`rootless`] does so for users without root. The boxes of gateways are [`Boxes`], for which the caller
+//!   starts the gateways.
 //! - [`transfers`] runs a scenario's flows with the engine's TCP, [`sockets`] with the kernel's. The states of the
 //!   kernel's senders are [`Snapshot`]s.
 //!
@@ -13,9 +14,11 @@
 #![forbid(unsafe_code)]
 
 mod behind;
+mod boxes;
 mod control;
 mod covered;
 pub mod grid;
+mod host;
 mod lab;
 mod layer;
 mod nat;
@@ -32,10 +35,11 @@ mod wakeups;
 use std::io;
 
 pub use behind::Behind;
+pub use boxes::{Boxes, Side, Site};
 pub use control::{Control, MAX_LINE, Request, ask};
 pub use lab::{Host, Lab};
 pub use nat::Outside;
-pub use network::{Exit, Network};
+pub use network::{Exit, Network, PortId};
 pub use plan::{Addressing, HostId, Plan};
 pub use running::{Emulator, Traffic};
 pub use snapshot::Snapshot;

@@ -14,13 +14,18 @@ use bentpipe_engine::stream::TimeNoise;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ecn::Ecn;
 use bentpipe_io::{Emitted, Packet};
-use bentpipe_study::scenario::{LinkSpec, NodeId, Scenario};
+use bentpipe_study::scenario::{Gateways, LinkSpec, NodeId, Scenario};
 use bentpipe_study::topology::{self, Path};
 use bentpipe_study::wiring::Wiring;
 
 use super::Unsupported;
 use crate::layer::LayerEnd;
-use crate::plan::HostId;
+use crate::plan::{HostId, with_boxes};
+
+bentpipe_engine::ids! {
+    /// A device of a host: the only one, or one of a box, which has a device for each neighbour.
+    PortId,
+}
 
 /// The destination of a packet in flight: a host (by the number of the path) or, for a frame, the end of a layer.
 #[derive(Debug)]
@@ -55,13 +60,24 @@ struct Way {
     first: Hop,
     /// The host at its end.
     to: HostId,
+    /// The devices by which a packet leaves the first host and enters the last.
+    ports: [PortId; 2],
+}
+
+/// A device of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Port {
+    /// The host.
+    pub(crate) host: HostId,
+    /// The neighbour to which the device of a box leads.
+    pub(crate) neighbour: Option<NodeId>,
 }
 
 /// How a packet leaves the network.
 #[derive(Debug)]
 pub enum Exit {
-    /// It arrived at this host.
-    Arrived(HostId, Packet),
+    /// It arrived at this device of a host. If there are no boxes, the devices have the numbers of the hosts.
+    Arrived(PortId, Packet),
     /// A channel lost it.
     Lost(Packet),
 }
@@ -74,6 +90,7 @@ pub struct Network {
     /// By source and destination.
     table: Vec<Option<EndId>>,
     hosts: usize,
+    ports: Vec<Port>,
     /// The ends of layers, two per layer. As destinations, and in the order of events, they come after all others.
     layers: Vec<LayerEnd>,
     seed: u64,
@@ -83,11 +100,12 @@ pub struct Network {
 
 impl Network {
     /// The scenario's links between the nodes `hosts`, using the scenario's seed. The explicit route of a flow becomes
-    /// the path between its ends.
+    /// the path between its ends. A host that is the node of a box has a device for each of its neighbours.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
     pub fn new(scenario: &Scenario, hosts: &[NodeId]) -> Result<Self, Unsupported> {
+        let scenario = &scenario.with_whole_connections();
         let mut paths = BTreeMap::new();
         for (i, &from) in hosts.iter().enumerate() {
             for (j, &to) in hosts.iter().enumerate() {
@@ -99,7 +117,9 @@ impl Network {
             }
         }
         refuse_idle(scenario, &paths)?;
-        let mut wiring = Wiring::new(scenario, paths.len());
+        // The simulator takes a gateway of shape `link` for a layer over its links.
+        let bare = Scenario { gateways: Gateways::default(), ..scenario.clone() };
+        let mut wiring = Wiring::new(&bare, paths.len());
         let mut layers = Vec::new();
         for layer in &scenario.layers {
             for side in 0..2 {
@@ -107,14 +127,25 @@ impl Network {
             }
         }
         let (mut ways, mut table) = (Vec::new(), vec![None; hosts.len() * hosts.len()]);
+        let mut rows = Vec::new();
         for ((from, to), mut path) in paths {
             let ends_at = |&link: &LinkId| hosts.iter().position(|host| *host == scenario[link].to);
             let goal = path.iter().enumerate().find_map(|(n, link)| Some((n + 1, ends_at(link)?)));
             let (length, goal) = goal.unwrap_or((path.len(), to));
             path.truncate(length);
+            rows.push((from, to, goal, path));
+        }
+        let ends = rows.iter().flat_map(|(from, _, goal, path)| ends_of(scenario, [*from, *goal], path));
+        let ports = ports(scenario, hosts, ends.collect());
+        for (from, to, goal, path) in rows {
             let way = EndId::from(ways.len());
             let first = wiring.lead(way, &path, [hosts[from], hosts[goal]]);
-            ways.push(Way { first, to: HostId::from(goal) });
+            let port = |(host, neighbour)| {
+                let is_it =
+                    |port: &Port| port.host == host && port.neighbour.is_none_or(|towards| towards == neighbour);
+                PortId::from(ports.iter().position(is_it).expect("each end of a path has a device"))
+            };
+            ways.push(Way { first, to: HostId::from(goal), ports: ends_of(scenario, [from, goal], &path).map(port) });
             table[from * hosts.len() + to] = Some(way);
         }
         // A channel for each path.
@@ -122,7 +153,22 @@ impl Network {
         // No chains are used, because counters are read while packets are in flight.
         let network = wiring.network(scenario.seed, channels, false);
         let bits = TimeNoise::named(scenario.seed, "corrupt bits");
-        Ok(Network { network, ways, table, hosts: hosts.len(), layers, seed: scenario.seed, bits })
+        Ok(Network { network, ways, table, hosts: hosts.len(), ports, layers, seed: scenario.seed, bits })
+    }
+
+    /// The number of hosts.
+    pub(crate) fn hosts(&self) -> usize {
+        self.hosts
+    }
+
+    /// The hosts' devices: those of each host together, in the order of the hosts.
+    pub(crate) fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// The device by which packets from `from` to `to` leave, if there is a path.
+    pub(crate) fn port(&self, from: HostId, to: HostId) -> Option<PortId> {
+        Some(self.ways[self.way(from, to)?.index()].ports[0])
     }
 
     /// The next host for packets from `from` to `to`, if there is a path.
@@ -130,9 +176,11 @@ impl Network {
         Some(self.ways[self.way(from, to)?.index()].to)
     }
 
-    /// The only next host for packets from `from`, if there is just one.
-    pub(crate) fn only_neighbour(&self, from: HostId) -> Option<HostId> {
-        let mut next = HostId::first(self.hosts).filter_map(|to| self.next_host(from, to));
+    /// The only next host for packets that leave by a device, if there is just one.
+    pub(crate) fn only_neighbour(&self, port: PortId) -> Option<HostId> {
+        let from = self.ports[port.index()].host;
+        let through = HostId::first(self.hosts).filter(|&to| self.port(from, to) == Some(port));
+        let mut next = through.filter_map(|to| self.next_host(from, to));
         let first = next.next()?;
         next.all(|other| other == first).then_some(first)
     }
@@ -232,7 +280,7 @@ impl Network {
                 }
             }
             Hop::Arrived => match self.ways.get(parcel.to.index()) {
-                Some(way) => exit(at, Exit::Arrived(way.to, parcel.packet)),
+                Some(way) => exit(at, Exit::Arrived(way.ports[1], parcel.packet)),
                 None => self.layer(parcel.to).receive(at, &parcel.packet.to_bytes()),
             },
         }
@@ -307,6 +355,26 @@ impl Network {
     }
 }
 
+/// The ends of a path, each with the neighbour on the path.
+fn ends_of(scenario: &Scenario, [from, to]: [usize; 2], path: &Path) -> [(HostId, NodeId); 2] {
+    let [first, last] = [path.first(), path.last()].map(|link| *link.expect("two hosts are at least a link apart"));
+    [(HostId::from(from), scenario[first].to), (HostId::from(to), scenario[last].from)]
+}
+
+/// The devices of the hosts, whose paths have these ends.
+fn ports(scenario: &Scenario, hosts: &[NodeId], mut ends: Vec<(HostId, NodeId)>) -> Vec<Port> {
+    ends.sort_unstable();
+    ends.dedup();
+    let boxes = with_boxes(scenario);
+    let of = |(id, node): (HostId, &NodeId)| {
+        let neighbours = ends.iter().filter(|(host, _)| *host == id).map(|&(_, neighbour)| Some(neighbour));
+        let neighbours: Vec<_> = neighbours.filter(|_| boxes.contains(node)).collect();
+        let neighbours = if neighbours.is_empty() { vec![None] } else { neighbours };
+        neighbours.into_iter().map(move |neighbour| Port { host: id, neighbour })
+    };
+    HostId::first(hosts.len()).zip(hosts).flat_map(of).collect()
+}
+
 /// Refuses a link that no packet uses because another link joins the same nodes.
 fn refuse_idle(scenario: &Scenario, paths: &BTreeMap<(usize, usize), Path>) -> Result<(), Unsupported> {
     let takes = |link: &LinkId| paths.values().flatten().any(|on| on == link) || scenario.layer_over(*link).is_some();
@@ -326,8 +394,14 @@ fn refuse_idle(scenario: &Scenario, paths: &BTreeMap<(usize, usize), Path>) -> R
     Ok(())
 }
 
-/// The path between two nodes: that of the connections between them, otherwise the shortest one.
+/// The path between two nodes: that of the connections between them, otherwise the shortest one. Between the boxes of
+/// a gateway it is the link with the tunnel.
 fn path(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Result<Path, topology::Unreachable>, Unsupported> {
+    for pair in &scenario.gateways.pairs {
+        if let Some(side) = [0, 1].into_iter().find(|&side| [pair.nodes[side], pair.nodes[1 - side]] == [from, to]) {
+            return Ok(Ok(vec![pair.over[side]]));
+        }
+    }
     let mut known: Option<(&str, Path)> = None;
     for flow in &scenario.flows {
         for leg in topology::legs(flow) {

@@ -82,7 +82,7 @@ fn a_host_on_the_way_forwards_itself() {
         ),
         (Some(HostId(1)), Some(HostId(2)), Some(HostId(1)))
     );
-    assert_eq!((network.only_neighbour(HostId(0)), network.only_neighbour(HostId(1))), (Some(HostId(1)), None));
+    assert_eq!((network.only_neighbour(PortId(0)), network.only_neighbour(PortId(1))), (Some(HostId(1)), None));
     network.offer(at(0), HostId(0), HostId(2), packet(1)).expect("a way");
     assert_eq!(out(&mut network, at(10_000)), [(at(2_000), 1, 1)]);
 }
@@ -92,7 +92,7 @@ fn no_way_no_packet() {
     let scenario = scenario(&LINE.replace("between = [\"A\", \"R\"]", "from = \"A\"\nto = \"R\""));
     let mut network = Network::new(&scenario, &hosts(&scenario, &["A", "B"])).expect("links only");
     assert_eq!(network.offer(at(0), HostId(1), HostId(0), packet(7)), Err(packet(7)));
-    assert_eq!(network.only_neighbour(HostId(1)), None);
+    assert_eq!(network.only_neighbour(PortId(1)), None);
 }
 
 #[test]

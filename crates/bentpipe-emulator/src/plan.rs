@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bentpipe_study::scenario::{FlowKind, NodeId, Scenario};
+use bentpipe_study::scenario::{Carries, FlowKind, NodeId, Scenario};
 use bentpipe_study::topology;
 
 use super::Unsupported;
@@ -81,22 +81,18 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Selects as hosts the ends of flows and of their legs, the nodes with a single neighbour, and `more`. The MTU
-    /// fits the longest segments of any connection.
+    /// Selects as hosts the ends of flows and of their legs, the nodes with a single neighbour, those with boxes, and
+    /// `more`. The MTU fits the longest segments of any connection.
     ///
     /// # Errors
     /// Fails if the scenario is unsupported in real time.
     pub fn new(scenario: &Scenario, more: &[NodeId]) -> Result<Self, Unsupported> {
-        if let Some(name) = scenario.gateways.names().next() {
-            return Err(Unsupported {
-                key: format!("gateways.{name}"),
-                what: "an emulation cannot contain boxes".to_owned(),
-                expected: "no [[gateways]], and `bentpipe-gateway` on the hosts",
-            });
-        }
+        one_box_per_node(scenario)?;
+        let boxes = with_boxes(scenario);
         let is_end =
             |node| scenario.flows.iter().flat_map(topology::legs).any(|leg| node == leg.from || node == leg.to);
-        let is_host = |node: &NodeId| is_end(*node) || neighbours(scenario, *node) == 1 || more.contains(node);
+        let is_asked_for = |node: &NodeId| boxes.contains(node) || more.contains(node);
+        let is_host = |node: &NodeId| is_end(*node) || neighbours(scenario, *node) == 1 || is_asked_for(node);
         let hosts: Vec<_> = NodeId::first(scenario.nodes.len()).filter(is_host).collect();
         if hosts.len() > 250 {
             return Err(Unsupported {
@@ -112,6 +108,42 @@ impl Plan {
     pub(crate) fn has_v6(&self) -> bool {
         self.mtu >= MIN_V6
     }
+}
+
+/// The nodes of boxes.
+pub(crate) fn with_boxes(scenario: &Scenario) -> Vec<NodeId> {
+    let pairs = scenario.gateways.pairs.iter().flat_map(|pair| pair.nodes);
+    pairs.chain(scenario.gateways.uplinks.iter().map(|uplink| uplink.at)).collect()
+}
+
+/// Refuses two boxes at one node.
+fn one_box_per_node(scenario: &Scenario) -> Result<(), Unsupported> {
+    let pairs = scenario.gateways.pairs.iter().flat_map(|pair| pair.nodes.map(|node| (&pair.name, node)));
+    let uplinks = scenario.gateways.uplinks.iter().map(|uplink| (&uplink.name, uplink.at));
+    let all: Vec<_> = pairs.chain(uplinks).collect();
+    for (n, (name, node)) in all.iter().enumerate() {
+        if let Some((other, _)) = all[..n].iter().find(|(_, taken)| taken == node) {
+            return Err(Unsupported {
+                key: format!("gateways.{name}"),
+                what: format!("`{other}` has a box at the node `{}`, too", &scenario[*node]),
+                expected: "one box per node in real time",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a program on a node that has a box.
+pub(crate) fn has_no_box(scenario: &Scenario, node: NodeId) -> Result<(), Unsupported> {
+    let pair = scenario.gateways.pairs.iter().find(|pair| pair.nodes.contains(&node)).map(|pair| &pair.name);
+    let uplink = scenario.gateways.uplinks.iter().find(|uplink| uplink.at == node).map(|uplink| &uplink.name);
+    pair.or(uplink).map_or(Ok(()), |name| {
+        Err(Unsupported {
+            key: format!("gateways.{name}"),
+            what: format!("it has a box at the node `{}`, where the program or this machine would be", &scenario[node]),
+            expected: "both ends of the program's connections at hosts behind boxes (--inside, --outside)",
+        })
+    })
 }
 
 fn neighbours(scenario: &Scenario, node: NodeId) -> usize {
@@ -134,7 +166,11 @@ fn mtu(scenario: &Scenario) -> u16 {
         FlowKind::Tcp(tcp) => Some(u32::from(tcp.sender.mss).max(u32::from(tcp.receiver.mss))),
         FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
     });
-    mss.max().map_or(ETHERNET, |mss| (mss + HEADERS).min(u32::from(u16::MAX)) as u16)
+    let mtu = mss.max().map_or(ETHERNET, |mss| (mss + HEADERS).min(u32::from(u16::MAX)) as u16);
+    // The segments of a flow over `link` are as long as its device accepts. Real hosts learn that from the gateway.
+    let pairs = scenario.gateways.pairs.iter().filter(|pair| matches!(pair.carries, Carries::Packets));
+    let learnt = pairs.filter(|pair| pair.satellite[0].max_packet() == mtu).map(|pair| pair.satellite[0].path_mtu);
+    learnt.max().unwrap_or(mtu)
 }
 
 #[cfg(test)]
@@ -189,10 +225,24 @@ mod tests {
         assert_eq!([star(250), star(251)], [Ok(250), Err("251 hosts".to_owned())]);
     }
 
+    /// The boxes are hosts, though the flow ends at neither with `link`, and hosts learn from its device how long
+    /// segments may be.
     #[test]
-    fn boxes_are_no_links() {
-        let error = Plan::new(&shipped("geo-gateway"), &[]).expect_err("boxes");
-        assert!(error.key.starts_with("gateways."), "{error}");
+    fn boxes_are_hosts() {
+        for name in ["geo-gateway", "geo-gateway-link"] {
+            let scenario = shipped(name);
+            let plan = Plan::new(&scenario, &[]).expect("one box per node");
+            let names: Vec<_> = plan.hosts.iter().map(|&node| &scenario[node]).collect();
+            assert_eq!((names, plan.mtu), (vec!["server", "gateway", "terminal", "client"], 1500), "{name}");
+        }
+        let gateway = |name: &str, near: &str, far: &str| {
+            format!("[[gateways]]\nname = \"{name}\"\nshape = \"link\"\nnear = \"{near}\"\nfar = \"{far}\"\n")
+        };
+        let line = [duplex("A", "R"), duplex("R", "S"), duplex("S", "B"), gateway("one", "A", "R")].concat();
+        let two = |near: &str, far: &str| Plan::new(&parsed(&(line.clone() + &gateway("two", near, far))), &[]);
+        assert!(two("S", "B").is_ok());
+        let error = two("R", "S").expect_err("two boxes at R");
+        assert_eq!((&*error.key, &*error.what), ("gateways.two", "`one` has a box at the node `R`, too"));
     }
 
     /// Either end's segments must fit. With 1240 B and 40 B of headers they are as long as IPv6 needs.

@@ -16,7 +16,7 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Buffers, Clock, Lateness, TrainTun, Waiter, Wakeful};
 use bentpipe_study::scenario::LinkSpec;
 
-use crate::network::{Exit, Network};
+use crate::network::{Exit, Network, PortId};
 use crate::plan::{Addressing, HostId};
 use crate::tap::Tap;
 
@@ -57,13 +57,18 @@ pub struct Emulator {
     network: Network,
     addressing: Addressing,
     devices: Vec<TrainTun>,
-    /// Destination of packets for unknown addresses, by source.
+    /// The hosts of the devices.
+    hosts: Vec<HostId>,
+    /// Destination of packets for unknown addresses, by the device from which they come.
     default: Vec<Option<HostId>>,
     buffers: Buffers,
     lateness: Lateness,
     traffic: Traffic,
     tap: Option<Tap>,
     ready: Vec<u64>,
+    /// Drops at the devices from before the links began: changing the length of a queue loses what the kernel announces
+    /// meanwhile (IPv6).
+    dropped_before: u64,
     /// True if a device has more packets than one turn reads.
     unread: bool,
     /// When the last turn found its packets.
@@ -74,17 +79,20 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Creates an emulator whose time starts now. `devices` are the hosts' devices, in the network's order.
+    /// Creates an emulator whose time starts now. `devices` are the hosts' devices, in the network's order: one for
+    /// each host, and one for each neighbour of a box.
     ///
     /// # Errors
-    /// Fails if epoll or its timer cannot be opened: no descriptors are left.
+    /// Fails if epoll or its timer cannot be opened: no descriptors are left. Also fails if a device no longer exists.
     pub fn new(network: Network, addressing: Addressing, devices: Vec<TrainTun>) -> io::Result<Self> {
         let clock = Clock::start();
         let waiter = Waiter::new(clock)?.punctual();
         for (mark, device) in devices.iter().enumerate() {
             waiter.watch(device, mark as u64)?;
         }
-        let default = HostId::first(devices.len()).map(|host| network.only_neighbour(host)).collect();
+        let default = PortId::first(devices.len()).map(|port| network.only_neighbour(port)).collect();
+        let dropped_before = devices.iter().map(TrainTun::overruns).sum::<io::Result<u64>>()?;
+        let hosts = network.ports().iter().map(|port| port.host).collect();
         Ok(Emulator {
             clock,
             waiter,
@@ -92,17 +100,28 @@ impl Emulator {
             network,
             addressing,
             devices,
+            hosts,
             default,
             buffers: Buffers::default(),
             lateness: Lateness::default(),
             traffic: Traffic::default(),
             tap: None,
             ready: Vec::new(),
+            dropped_before,
             unread: false,
             found_at: Time::ZERO,
             is_dense: false,
             turns: 0,
         })
+    }
+
+    /// Sends packets of other hosts for unknown addresses towards `host`.
+    pub(crate) fn lead_out(&mut self, host: HostId) {
+        for ((n, port), default) in self.network.ports().iter().enumerate().zip(&mut self.default) {
+            if port.host != host && self.network.port(port.host, host) == Some(PortId::from(n)) {
+                *default = self.network.next_host(port.host, host);
+            }
+        }
     }
 
     /// Captures all packets from now on.
@@ -154,7 +173,8 @@ impl Emulator {
     /// # Errors
     /// Fails if a device no longer exists.
     pub fn overruns(&self) -> io::Result<u64> {
-        self.devices.iter().map(TrainTun::overruns).sum()
+        let all = self.devices.iter().map(TrainTun::overruns).sum::<io::Result<u64>>()?;
+        Ok(all.saturating_sub(self.dropped_before))
     }
 
     /// Counters of the links, in the scenario's order.
@@ -193,8 +213,8 @@ impl Emulator {
         self.advance(now);
         let devices = self.devices.len() as u64;
         self.unread = false;
-        for host in ready.iter().filter(|mark| **mark < devices) {
-            self.unread |= self.take_from(HostId(*host as u32))?;
+        for port in ready.iter().filter(|mark| **mark < devices) {
+            self.unread |= self.take_from(PortId(*port as u32))?;
         }
         let marks = ready.iter().filter_map(|mark| mark.checked_sub(devices)).map(|mark| mark as u32).collect();
         self.ready = ready;
@@ -224,18 +244,19 @@ impl Emulator {
         is_soon && !self.unread && until.is_none_or(|until| rested <= until)
     }
 
-    /// Moves a host's packets into the links. Returns true if there are more.
-    fn take_from(&mut self, host: HostId) -> io::Result<bool> {
+    /// Moves the packets of a host's device into the links. Returns true if there are more.
+    fn take_from(&mut self, port: PortId) -> io::Result<bool> {
+        let host = self.network.ports()[port.index()].host;
         for _ in 0..BATCH {
             let now = self.clock.now();
             self.advance(now);
             let Emulator { devices, network, buffers, traffic, tap, addressing, default, .. } = self;
-            let more = devices[host.index()].read(buffers, |buffers, train| {
+            let more = devices[port.index()].read(buffers, |buffers, train| {
                 traffic.reads += 1;
                 // All packets of a train have the same destination.
                 let to = train.destination().and_then(|address| match addressing.host(address) {
-                    Some(known) if known.index() < default.len() => Some(known),
-                    _ => default[host.index()].filter(|_| !is_local(address)),
+                    Some(known) if known.index() < network.hosts() => Some(known),
+                    _ => default[port.index()].filter(|_| !is_local(address)),
                 });
                 let to = to.filter(|to| *to != host);
                 for packet in train.packets() {
@@ -262,16 +283,16 @@ impl Emulator {
     }
 
     fn advance(&mut self, now: Time) {
-        let Emulator { devices, network, buffers, traffic, tap, .. } = self;
+        let Emulator { devices, network, buffers, traffic, tap, hosts, .. } = self;
         network.advance(now, |_, exit| match exit {
             Exit::Lost(packet) => buffers.give(packet),
-            Exit::Arrived(host, packet) => {
+            Exit::Arrived(port, packet) => {
                 traffic.arrived += 1;
                 traffic.arrived_bytes += packet.len() as u64;
                 if let Some(tap) = tap {
-                    tap.write(host, now, &packet);
+                    tap.write(hosts[port.index()], now, &packet);
                 }
-                devices[host.index()].put(packet);
+                devices[port.index()].put(packet);
             }
         });
     }

@@ -83,6 +83,13 @@ impl Bulk<'_> {
 /// # Errors
 /// Returns [`Unsupported`] for the first flow that real ends do not support.
 pub fn bulks(scenario: &Scenario) -> Result<Vec<Bulk<'_>>, Unsupported> {
+    if let Some(name) = scenario.gateways.names().next() {
+        return Err(Unsupported {
+            key: format!("gateways.{name}"),
+            what: "transfers between real ends are measured without gateways".to_owned(),
+            expected: "no [[gateways]]; `shell` and `emulate` run them",
+        });
+    }
     FlowId::first(scenario.flows.len()).map(|flow| bulk(scenario, flow)).collect()
 }
 

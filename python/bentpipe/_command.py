@@ -24,4 +24,6 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if PAGE.is_file():
         os.environ.setdefault("BENTPIPE_PAGE", str(PAGE))
+    # The command starts itself for the gateways of `shell` and `emulate`.
+    os.environ["BENTPIPE_PYTHON"] = sys.executable
     return command(["bentpipe", *sys.argv[1:]])

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod fit;
+mod gateway_files;
 mod junit;
 pub(crate) mod lab;
 #[cfg(target_os = "linux")]

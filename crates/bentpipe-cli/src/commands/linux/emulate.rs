@@ -9,8 +9,9 @@ use bentpipe_io::{Caught, Descendants, Signals, note};
 use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
+use super::boxes::{BoxLine, Gateways};
 use super::control::{self, Live};
-use super::program::{Program, not_started};
+use super::program::{Program, in_capitals, not_started};
 use super::realtime::{Summary, capture, nodes, refused};
 use super::status::{Place, Status};
 use crate::args::Emulate;
@@ -34,6 +35,8 @@ struct Ready<'a> {
     #[serde(flatten)]
     remake: &'a Remake,
     hosts: Vec<HostLine<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gateways: Vec<BoxLine>,
 }
 
 pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
@@ -54,24 +57,34 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     let sender = scenario.flows.first().map(|flow| &scenario[flow.from]);
     let usual = names.iter().position(|name| Some(*name) == sender).unwrap_or(0);
     capture(&args.watch, &scenario, &remake, lab.emulator_mut(), &names, usual)?;
+    lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
+    let boxes = lab.boxes().cloned();
+    let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
+    if let Some(end) = gateways.wait(&scenario, boxes.as_ref(), lab.emulator_mut(), &signals)? {
+        return Ok(end);
+    }
     let mut live = Live::open(args.control.as_deref(), &scenario, lab.emulator())?;
     // With a command, standard output is the command's.
     let print = match args.command.is_empty() {
         true => print,
         false => output::print_aside,
     };
-    announce(args, &scenario, &remake, &lab, print)?;
+    announce(args, &scenario, &remake, (&lab, &mut gateways), print)?;
     if let Some(why) = lab.unnamed() {
         note!("bentpipe: not available: the hosts' names in their namespaces: {why}");
     }
     let descendants = Descendants::adopt().map_err(Failure::broken)?;
-    let mut program = start(args, lab.hosts())?.map(|command| Program::new(command, Some(descendants), Ask::Terminate));
-    lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
+    let command = start(args, lab.hosts(), &gateways)?;
+    let mut program = command.map(|command| Program::new(command, Some(descendants), Ask::Terminate));
     let place = if program.is_some() { Place::Title } else { Place::Line };
     let mut status = Status::new(place, args.watch.interval, lab.emulator());
-    let end = run(&scenario, &mut lab, &signals, live.as_mut(), program.as_mut(), &mut status);
+    let (live, running) = (live.as_mut(), program.as_mut());
+    let mut beside = Beside { live, program: running, status: &mut status, gateways: &mut gateways };
+    let end = run(&scenario, &mut lab, &signals, &mut beside);
     status.end(&scenario, lab.emulator());
-    let summary = Summary::new(&scenario, lab.emulator());
+    let summary = Summary::new(&scenario, lab.emulator()).with_gateways(gateways.lines());
+    let has_ended = gateways.has_ended();
+    drop(gateways);
     if let Some(program) = &program {
         program.clear();
     }
@@ -83,14 +96,18 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
         print(&format!("\n{}\n", summary.text()))?;
     }
     captured.map_err(Failure::unwritten)?;
-    end
+    match end {
+        // Without the gateway, the links were not those of the scenario.
+        Ok(End::Code(0) | End::Done) if has_ended => Ok(End::Failed),
+        other => other,
+    }
 }
 
 fn announce(
     args: &Emulate,
     scenario: &Scenario,
     remake: &Remake,
-    lab: &Lab,
+    (lab, gateways): (&Lab, &mut Gateways),
     print: output::Print,
 ) -> Result<(), Failure> {
     let hosts = lab.hosts();
@@ -100,7 +117,7 @@ fn announce(
             let Host { name, namespace, v4, .. } = host;
             HostLine { host: name, namespace, ipv4: v4.to_string(), ipv6: v6(host) }
         });
-        let ready = Ready { remake, hosts: hosts.collect() };
+        let ready = Ready { remake, hosts: hosts.collect(), gateways: gateways.lines() };
         return print(&format!("{}\n", serde_json::to_string(&ready).map_err(Failure::broken)?));
     }
     let rows = hosts.iter().map(|host| {
@@ -116,21 +133,29 @@ fn announce(
         "  ip netns exec {near} ping -c 3 {server}\n\
          \x20 ip netns exec {far} iperf3 -s -D && ip netns exec {near} iperf3 -c {server} -R"
     );
+    let gateways = match gateways.text() {
+        text if text.is_empty() => text,
+        text => format!("\n\n{}", text.trim_end()),
+    };
     let ctrl_c = if args.command.is_empty() { "Ctrl-C ends it.\n" } else { "" };
-    print(&format!("{}\n\n{table}\n\nUse it, for example:\n{use_it}\n{ctrl_c}{}\n", scenario.headline(), remake.line()))
+    print(&format!(
+        "{}\n\n{table}{gateways}\n\nUse it, for example:\n{use_it}\n{ctrl_c}{}\n",
+        scenario.headline(),
+        remake.line()
+    ))
 }
 
 /// Starts the command, if any, with the hosts in its environment.
-fn start(args: &Emulate, hosts: &[Host]) -> Result<Option<Child>, Failure> {
+fn start(args: &Emulate, hosts: &[Host], gateways: &Gateways) -> Result<Option<Child>, Failure> {
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(None) };
     let mut command = Command::new(program);
     command.args(arguments);
     if let Some(path) = &args.control {
         command.env(control::SOCKET, path);
     }
+    command.envs(gateways.variables());
     for host in hosts {
-        let sign = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-        let name: String = host.name.chars().map(sign).collect();
+        let name = in_capitals(&host.name);
         command.env(format!("BENTPIPE_NS_{name}"), &host.namespace);
         command.env(format!("BENTPIPE_IP_{name}"), host.v4.to_string());
         if let Some(v6) = host.v6 {
@@ -141,31 +166,35 @@ fn start(args: &Emulate, hosts: &[Host]) -> Result<Option<Child>, Failure> {
     child::spawn(&mut command).map(Some).map_err(|error| not_started(program, &error))
 }
 
+/// What is looked after beside the links.
+struct Beside<'a> {
+    live: Option<&'a mut Live>,
+    program: Option<&'a mut Program>,
+    status: &'a mut Status,
+    gateways: &'a mut Gateways,
+}
+
 /// Runs until it is interrupted or the command ends.
-fn run(
-    scenario: &Scenario,
-    lab: &mut Lab,
-    signals: &Signals,
-    mut live: Option<&mut Live>,
-    mut program: Option<&mut Program>,
-    status: &mut Status,
-) -> Result<End, Failure> {
+fn run(scenario: &Scenario, lab: &mut Lab, signals: &Signals, beside: &mut Beside<'_>) -> Result<End, Failure> {
+    let Beside { live, program, status, gateways } = beside;
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
     loop {
         let now = lab.emulator().clock().now();
         let until = Time::earliest(status.next(), program.as_ref().map(|program| program.next(now)));
+        let until = Time::earliest(until, gateways.next(now));
         let until = Time::earliest(until, live.as_ref().and_then(|live| live.next()));
         let marks = lab.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, lab.emulator());
-        if let Some(live) = &mut live {
+        if let Some(live) = live {
             if marks.contains(&control::MARK) {
                 live.serve(lab.emulator_mut());
             }
             live.on_time(lab.emulator_mut());
         }
         let now = lab.emulator().clock().now();
-        if let Some(program) = &mut program
+        gateways.look(now);
+        if let Some(program) = program
             && let Some(end) = program.look(now)?
         {
             return Ok(end);
@@ -174,7 +203,7 @@ fn run(
             continue;
         }
         while let Some(caught) = signals.next().map_err(Failure::broken)? {
-            match (caught, &mut program) {
+            match (caught, &mut *program) {
                 (Caught::Child, Some(program)) => {
                     if let Some(end) = program.ended()? {
                         return Ok(end);

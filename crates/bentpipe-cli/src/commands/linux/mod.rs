@@ -1,6 +1,7 @@
 //! The commands that need Linux: its network namespaces, TUN devices and sockets. Elsewhere `elsewhere.rs` stands in for them.
 
 mod beside;
+mod boxes;
 mod control;
 mod doctor;
 mod emulate;

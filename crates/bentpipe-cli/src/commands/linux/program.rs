@@ -21,6 +21,11 @@ pub(super) fn not_started(program: &str, error: &std::io::Error) -> Failure {
     Failure::Command(format!("`{program}` cannot be started: {error}"), code)
 }
 
+/// A node's name in an environment variable.
+pub(super) fn in_capitals(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
+
 /// A program that was started.
 pub(super) struct Program {
     child: Child,

@@ -12,6 +12,7 @@ use bentpipe_sim::record::{ChannelSummary, channels};
 use bentpipe_study::scenario::{NodeId, Scenario};
 use serde::Serialize;
 
+use super::boxes::{self, BoxLine};
 use crate::args::World;
 use crate::args::realtime::Watch;
 use crate::failure::Failure;
@@ -152,6 +153,8 @@ pub(crate) struct Summary {
     is_late: bool,
     /// True if the machine stalled for so long that a sender may have timed out.
     stalled: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gateways: Vec<BoxLine>,
 }
 
 #[derive(Debug, Serialize)]
@@ -199,7 +202,13 @@ impl Summary {
             is_late: lateness.is_too_great(),
             kept_up: overruns == Some(0) && !lateness.is_too_great(),
             stalled: lateness.stall().is_some(),
+            gateways: Vec::new(),
         }
+    }
+
+    /// The same with what the gateways have done.
+    pub(crate) fn with_gateways(self, gateways: Vec<BoxLine>) -> Self {
+        Summary { gateways, ..self }
     }
 
     /// The text form.
@@ -229,6 +238,9 @@ impl Summary {
         };
         if !self.channels.is_empty() {
             let _ = write!(text, "\n\n{}", crate::commands::run::channels(&self.channels));
+        }
+        if !self.gateways.is_empty() {
+            let _ = write!(text, "\n\n{}", boxes::table(&self.gateways));
         }
         let us = |micros: f64| span_of(Duration::from_nanos((micros * 1e3) as u64));
         let _ = write!(text, "\n\n{:.1} s", self.seconds);

@@ -11,6 +11,7 @@ use bentpipe_study::scenario::{FlowSpec, NodeId, Scenario, Workload};
 use serde::Serialize;
 use tempfile::TempDir;
 
+use super::boxes::Gateways;
 use super::control::{self, Live};
 use super::program::{Program, not_started};
 use super::prompt;
@@ -58,8 +59,15 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     if let Some(machine) = pasta.as_ref().and_then(rootless::Pasta::machine) {
         behind.set_machine(machine);
     }
-    let names = [outside, inside].map(|node| &scenario[node]);
+    let boxes = behind.boxes().cloned();
+    let own = boxes.iter().flat_map(|boxes| &boxes.sites).map(|site| site.node);
+    let names: Vec<_> = [outside, inside].into_iter().chain(own).map(|node| &scenario[node]).collect();
     capture(&args.watch, &scenario, &remake, behind.emulator_mut(), &names, INSIDE)?;
+    behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
+    let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
+    if let Some(end) = gateways.wait(&scenario, boxes.as_ref(), behind.emulator_mut(), &signals)? {
+        return Ok(end);
+    }
     if notes.is_empty() {
         notes.clone_from(&behind.outside().missing);
     }
@@ -74,6 +82,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         for note in &notes {
             note!("bentpipe: not available: {note}");
         }
+        gateways.text().lines().for_each(|line| note!("bentpipe: {line}"));
     }
     let mut live = Live::open(args.control.as_deref(), &scenario, behind.emulator())?;
     interrupt::leave_to_the_command();
@@ -82,16 +91,17 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         true => (None, Ask::HangUp),
         false => (Some(Descendants::adopt().map_err(Failure::broken)?), Ask::Terminate),
     };
-    let (command, _prompt) = start(args, &scenario, &behind)?;
+    let (command, _prompt) = start(args, &scenario, &behind, &gateways)?;
     let mut program = Program::new(command, descendants, ask);
-    behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
     let started = behind.emulator().clock().now();
     let place = if args.quiet { Place::Hidden } else { Place::Title };
     let mut status = Status::new(place, args.watch.interval, behind.emulator());
-    let end = run(&scenario, &mut behind, &signals, live.as_mut(), &mut program, &mut status);
+    let mut beside =
+        Beside { live: live.as_mut(), program: &mut program, status: &mut status, gateways: &mut gateways };
+    let end = run(&scenario, &mut behind, &signals, &mut beside);
     status.end(&scenario, behind.emulator());
     let took = behind.emulator().clock().now().saturating_since(started);
-    let summary = Summary::new(&scenario, behind.emulator());
+    let summary = Summary::new(&scenario, behind.emulator()).with_gateways(gateways.lines());
     program.clear();
     if !args.quiet {
         note!("\n{}\n{}", summary.text(), remake.line());
@@ -105,7 +115,8 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let kept = fail_if::kept(&args.fail_if, &readings(&scenario, counters, took))?;
     behind.emulator_mut().take_tap().map_or(Ok(()), Tap::finish).map_err(Failure::unwritten)?;
     match end {
-        Ok(End::Code(0)) if !kept => Ok(End::Failed),
+        // Without the gateway, the links were not those of the scenario.
+        Ok(End::Code(0)) if !kept || gateways.has_ended() => Ok(End::Failed),
         other => other,
     }
 }
@@ -165,7 +176,12 @@ fn completed<N: PartialEq + Copy>(
 }
 
 /// Starts the command, or a shell whose prompt is marked by files in the folder, which must live as long as it.
-fn start(args: &Shell, scenario: &Scenario, behind: &Behind) -> Result<(Child, Option<TempDir>), Failure> {
+fn start(
+    args: &Shell,
+    scenario: &Scenario,
+    behind: &Behind,
+    gateways: &Gateways,
+) -> Result<(Child, Option<TempDir>), Failure> {
     let shell =
         || std::env::var("SHELL").ok().filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".to_owned());
     let words = if args.command.is_empty() { vec![shell()] } else { args.command.clone() };
@@ -180,34 +196,39 @@ fn start(args: &Shell, scenario: &Scenario, behind: &Behind) -> Result<(Child, O
     if let Some(path) = &args.control {
         command.env(control::SOCKET, path);
     }
+    command.envs(gateways.variables());
     let child = behind.spawn(&mut command).map_err(|error| not_started(&words[0], &error))?;
     Ok((child, folder))
 }
 
+/// What is looked after beside the links.
+struct Beside<'a> {
+    live: Option<&'a mut Live>,
+    program: &'a mut Program,
+    status: &'a mut Status,
+    gateways: &'a mut Gateways,
+}
+
 /// Runs until the command ends.
-fn run(
-    scenario: &Scenario,
-    behind: &mut Behind,
-    signals: &Signals,
-    mut live: Option<&mut Live>,
-    program: &mut Program,
-    status: &mut Status,
-) -> Result<End, Failure> {
+fn run(scenario: &Scenario, behind: &mut Behind, signals: &Signals, beside: &mut Beside<'_>) -> Result<End, Failure> {
+    let Beside { live, program, status, gateways } = beside;
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
     loop {
         let now = behind.emulator().clock().now();
         let until = Time::earliest(status.next(), Some(program.next(now)));
+        let until = Time::earliest(until, gateways.next(now));
         let until = Time::earliest(until, live.as_ref().and_then(|live| live.next()));
         let marks = behind.emulator_mut().turn(until).map_err(Failure::broken)?;
         status.show(scenario, behind.emulator());
-        if let Some(live) = &mut live {
+        if let Some(live) = live {
             if marks.contains(&control::MARK) {
                 live.serve(behind.emulator_mut());
             }
             live.on_time(behind.emulator_mut());
         }
         let now = behind.emulator().clock().now();
+        gateways.look(now);
         if let Some(end) = program.look(now)? {
             return Ok(end);
         }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use bentpipe_engine::gateway::UplinkSender;
-use bentpipe_language::quantity::{SIZE, format_duration, format_rate};
 use bentpipe_study::report::write_whole;
-use bentpipe_study::scenario::{Carries, Cell, PairSpec, Scenario, SenderOf, UplinkSpec};
+use bentpipe_study::scenario::Scenario;
 
+use crate::commands::gateway_files::{Place, pair_file, uplink_file};
 use crate::failure::Failure;
 use crate::output::{self, Inputs};
 
@@ -39,78 +38,16 @@ pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &st
     output::create_folder(folder)?;
     let mut all = vec![("scenario.toml", scenario.to_owned())];
     if let Some(pair) = with.gateways.pairs.first() {
-        all.extend([("near.toml", pair_file(with, pair, 0)), ("far.toml", pair_file(with, pair, 1))]);
+        let file = |side| pair_file(with, pair, side, &Place::unknown(side));
+        all.extend([("near.toml", file(0)), ("far.toml", file(1))]);
     }
-    all.extend(with.gateways.uplinks.first().map(|spec| ("uplink.toml", uplink_file(with, spec))));
+    let uplink = with.gateways.uplinks.first();
+    all.extend(uplink.map(|spec| ("uplink.toml", uplink_file(with, spec, &Place::unknown(0)))));
     for (name, text) in all {
         let text = if name == "scenario.toml" { text } else { format!("{comment}{text}") };
         write_whole(&folder.join(name), text.as_bytes()).map_err(Failure::unwritten)?;
     }
     Ok(())
-}
-
-/// The file of the near box (0) or the far one (1). What the scenario does not know is to be filled in.
-fn pair_file(scenario: &Scenario, pair: &PairSpec, side: usize) -> String {
-    let satellite = pair.satellite[side];
-    let name = ["near", "far"][side];
-    let node = &scenario[pair.nodes[side]];
-    let peer = match side {
-        0 => "peer = \"198.51.100.7:4500\"   # the other box: its address and port\n",
-        _ => "",
-    };
-    let (rate, round_trip) = (format_rate(satellite.rate), format_duration(satellite.round_trip));
-    let mtu = SIZE.format(u64::from(satellite.path_mtu));
-    let memory = SIZE.format(pair.memory.get());
-    let shape = match pair.carries {
-        Carries::Streams { max_streams } => {
-            let capture = [
-                "# interfaces whose hosts' connections are intercepted",
-                "# interfaces of hosts on this side, if they open connections too",
-            ];
-            format!(
-                "[split]\ncapture = [\"lan0\"]   {}\nmax_streams = {max_streams}\nmemory = \"{memory}\"\n",
-                capture[side],
-            )
-        }
-        Carries::Packets => {
-            format!(
-                "[link]\naddresses = [\"10.8.0.{}/24\"]   # of the TUN device; route into it what should go over the link\nmemory = \"{memory}\"\n",
-                side + 1
-            )
-        }
-    };
-    format!(
-        "name = \"{name}\"   # the box at `{node}`\n\n[tunnel]\nprivate_key = \"private.key\"   # written by `bentpipe gateway keygen`\n\
-         peer_key = \"THE OTHER BOX'S PUBLIC KEY\"   # printed by `bentpipe gateway keygen` there\n{peer}mtu = \"{mtu}\"\n\n\
-         [satellite]\nrate = \"{rate}\"\nround_trip = \"{round_trip}\"\nreordering = {}\nshared = {}\n\n{shape}",
-        satellite.reordering, satellite.shared
-    )
-}
-
-/// The file of the box at the uplink.
-fn uplink_file(scenario: &Scenario, spec: &UplinkSpec) -> String {
-    let node = &scenario[spec.at];
-    let UplinkSender { rate, round_trip, mtu, window, .. } = spec.sender;
-    let sender = match &spec.by {
-        SenderOf::Kernel { congestion } => format!("sender = \"kernel\"\ncongestion = \"{congestion}\"\n"),
-        SenderOf::Engine { variant, explicit, early_accept } => {
-            let window = window.map(|window| format!("window = \"{}\"\n", SIZE.format(window))).unwrap_or_default();
-            let said = match explicit.both.get("fixed_window") {
-                Some(Cell::Count(segments)) => {
-                    format!("tcp.fixed_window = {segments}   # one bandwidth-delay product, segments\n")
-                }
-                _ => String::new(),
-            };
-            let mtu = SIZE.format(u64::from(mtu));
-            format!("variant = \"{variant}\"\nmtu = \"{mtu}\"\nearly_accept = {early_accept}\n{window}{said}")
-        }
-    };
-    format!(
-        "name = \"uplink\"   # the box at `{node}`\n\n[satellite]\nrate = \"{}\"\nround_trip = \"{}\"\n\n\
-         [uplink]\nsatellite = [\"sat0\"]   # interfaces towards the clients\n{sender}",
-        format_rate(rate),
-        format_duration(round_trip)
-    )
 }
 
 #[cfg(all(test, target_os = "linux"))]

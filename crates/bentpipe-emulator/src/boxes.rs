@@ -22,6 +22,9 @@ use crate::plan::{Addressing, HostId, Plan};
 const METRIC: &str = "2000";
 const GATEWAYS: &str = "1000";
 
+/// How many connections may wait at a gateway's listeners, in the namespaces of boxes.
+const BACKLOG: &str = "65536";
+
 /// The boxes of an emulation.
 #[derive(Clone, Debug)]
 pub struct Boxes {
@@ -166,6 +169,8 @@ impl Wanted<'_> {
         let site = Site { node, v4, v6, sides, namespace: Arc::new(namespace) };
         let devices = site.namespace.inside(|| {
             settle(true)?;
+            // As `bentpipe gateway prepare` does. Without it, a gateway warns.
+            let _ = std::fs::write("/proc/sys/net/core/somaxconn", BACKLOG);
             site.sides.iter().map(|side| self.device(&site, side)).collect()
         })?;
         Ok((site, devices))

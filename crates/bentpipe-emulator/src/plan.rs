@@ -140,8 +140,8 @@ pub(crate) fn has_no_box(scenario: &Scenario, node: NodeId) -> Result<(), Unsupp
     pair.or(uplink).map_or(Ok(()), |name| {
         Err(Unsupported {
             key: format!("gateways.{name}"),
-            what: format!("it has a box at the node `{}`, where the program or this machine would be", &scenario[node]),
-            expected: "both ends of the program's connections at hosts behind boxes (--inside, --outside)",
+            what: format!("there is a box at `{}`, and programs run on hosts behind it", &scenario[node]),
+            expected: "other nodes for --inside and --outside",
         })
     })
 }

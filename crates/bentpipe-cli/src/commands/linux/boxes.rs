@@ -179,16 +179,17 @@ impl Gateways {
         self.all.iter_mut().any(|running| running.process.ended().is_some())
     }
 
-    /// The gateways with their counters.
-    pub(super) fn lines(&mut self) -> Vec<BoxLine> {
-        self.all.iter_mut().map(Running::line).collect()
+    /// The gateways as they are announced.
+    pub(super) fn announced(&self) -> Vec<BoxLine> {
+        self.all.iter().map(|Running { name, node, file, .. }| BoxLine::new(name, node, file)).collect()
     }
-}
 
-impl Running {
-    fn line(&mut self) -> BoxLine {
-        let Running { name, node, file, process } = self;
-        BoxLine::new(name, node, file, process.ended(), process.status())
+    /// The gateways with their counters, at the end.
+    pub(super) fn lines(&mut self) -> Vec<BoxLine> {
+        let line = |Running { name, node, file, process }: &mut Running| {
+            BoxLine::new(name, node, file).at_the_end(process.ended(), process.status_now())
+        };
+        self.all.iter_mut().map(line).collect()
     }
 }
 

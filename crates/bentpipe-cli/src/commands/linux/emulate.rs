@@ -69,7 +69,7 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
         true => print,
         false => output::print_aside,
     };
-    announce(args, &scenario, &remake, (&lab, &mut gateways), print)?;
+    announce(args, &scenario, &remake, (&lab, &gateways), print)?;
     if let Some(why) = lab.unnamed() {
         note!("bentpipe: not available: the hosts' names in their namespaces: {why}");
     }
@@ -107,7 +107,7 @@ fn announce(
     args: &Emulate,
     scenario: &Scenario,
     remake: &Remake,
-    (lab, gateways): (&Lab, &mut Gateways),
+    (lab, gateways): (&Lab, &Gateways),
     print: output::Print,
 ) -> Result<(), Failure> {
     let hosts = lab.hosts();
@@ -117,7 +117,7 @@ fn announce(
             let Host { name, namespace, v4, .. } = host;
             HostLine { host: name, namespace, ipv4: v4.to_string(), ipv6: v6(host) }
         });
-        let ready = Ready { remake, hosts: hosts.collect(), gateways: gateways.lines() };
+        let ready = Ready { remake, hosts: hosts.collect(), gateways: gateways.announced() };
         return print(&format!("{}\n", serde_json::to_string(&ready).map_err(Failure::broken)?));
     }
     let rows = hosts.iter().map(|host| {

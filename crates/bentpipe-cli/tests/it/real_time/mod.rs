@@ -1,5 +1,6 @@
 //! Links in real time, with real programs at their ends. Needs root; skipped without it, except in CI.
 
+mod boxes;
 mod emulate;
 mod shell;
 pub(crate) mod support;

@@ -94,6 +94,8 @@ pub(crate) struct Emulation {
     pub(crate) child: Child,
     lines: BufReader<ChildStdout>,
     hosts: Value,
+    /// The gateways with their nodes and files; `null` if there are none.
+    pub(crate) gateways: Value,
 }
 
 impl Emulation {
@@ -104,7 +106,7 @@ impl Emulation {
         let mut line = String::new();
         lines.read_line(&mut line).expect("text");
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        Emulation { child, lines, hosts: ready["hosts"].clone() }
+        Emulation { child, lines, hosts: ready["hosts"].clone(), gateways: ready["gateways"].clone() }
     }
 
     pub(crate) fn host(&self, name: &str) -> Host {
@@ -124,13 +126,19 @@ impl Emulation {
     }
 
     /// Ends it as Ctrl-C does. Returns its summary.
-    pub(crate) fn stop(mut self) -> Value {
+    pub(crate) fn stop(self) -> Value {
+        let (code, summary) = self.end();
+        assert_eq!(code, Some(0), "{summary}");
+        summary
+    }
+
+    /// Ends it as Ctrl-C does. Returns its exit code and its summary.
+    pub(crate) fn end(mut self) -> (Option<i32>, Value) {
         self.signal(nix::sys::signal::Signal::SIGINT);
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("text");
-        let status = self.child.wait().expect("ours");
-        assert!(status.success(), "{status:?}");
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+        let code = self.child.wait().expect("ours").code();
+        (code, serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}")))
     }
 }
 

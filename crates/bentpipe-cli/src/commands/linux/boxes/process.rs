@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bentpipe_emulator::Site;
+use bentpipe_io::child::{self, Ask};
 use serde_json::Value;
 use signal_hook::low_level::signal_name;
 
@@ -65,6 +66,24 @@ impl Process {
         serde_json::from_str(&io::read_to_string(socket).ok()?).ok()
     }
 
+    /// Its values of this moment, or the last ones if it does not answer in time.
+    pub(super) fn status_now(&mut self) -> Option<Value> {
+        if self.ended().is_some() {
+            return None;
+        }
+        let begin = Instant::now();
+        // It measures once a second, and when it is asked to read its file again.
+        child::ask(&self.child, Ask::HangUp);
+        loop {
+            let status = self.status()?;
+            let took = begin.elapsed();
+            if took > ANSWER || status["age_ms"].as_u64().is_some_and(|age| u128::from(age) < took.as_millis()) {
+                return Some(status);
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<String> {
         if self.ended.is_none() {
@@ -78,7 +97,7 @@ impl Process {
         self.ended().is_some() && !std::mem::replace(&mut self.is_told, true)
     }
 
-    /// The last lines of its log, each on a new line.
+    /// The last lines of its log, each on a new line, with a heading.
     pub(super) fn last_lines(&self) -> String {
         let mut rest = ANSWER;
         while self.ended.is_some() && !rest.is_zero() && self.reader.as_ref().is_some_and(|log| !log.is_finished()) {
@@ -86,7 +105,8 @@ impl Process {
             rest = rest.saturating_sub(STEP);
         }
         let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.iter().map(|line| format!("\n  {line}")).collect()
+        let lines: String = log.iter().map(|line| format!("\n  {line}")).collect();
+        if lines.is_empty() { lines } else { format!("\nthe end of its log:{lines}") }
     }
 }
 

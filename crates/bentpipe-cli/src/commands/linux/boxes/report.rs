@@ -17,14 +17,21 @@ pub(crate) struct BoxLine {
     /// Its file, while it runs.
     file: PathBuf,
     /// How it ended, if it has ended by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<String>,
-    /// What `bentpipe gateway status` printed last; `null` if it did not answer.
+    /// What `bentpipe gateway status` would have printed at the end, if it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Value>,
 }
 
 impl BoxLine {
-    pub(super) fn new(gateway: &str, node: &str, file: &Path, ended: Option<String>, status: Option<Value>) -> Self {
-        BoxLine { gateway: gateway.to_owned(), node: node.to_owned(), file: file.to_owned(), ended, status }
+    pub(super) fn new(gateway: &str, node: &str, file: &Path) -> Self {
+        BoxLine { gateway: gateway.to_owned(), node: node.to_owned(), file: file.to_owned(), ended: None, status: None }
+    }
+
+    /// The same at the end.
+    pub(super) fn at_the_end(self, ended: Option<String>, status: Option<Value>) -> Self {
+        BoxLine { ended, status, ..self }
     }
 
     /// A sum of counters.
@@ -70,7 +77,8 @@ mod tests {
     #[test]
     fn each_shape_counts_its_own() {
         let line = |status: Option<Value>, ended: Option<&str>| {
-            BoxLine::new("b", "n", Path::new("f"), ended.map(str::to_owned), status).row()[2..].join(" ")
+            let line = BoxLine::new("b", "n", Path::new("f")).at_the_end(ended.map(str::to_owned), status);
+            line.row()[2..].join(" ")
         };
         let split =
             json!({"up": true, "split": {"accepted": 2, "connected": 1}, "satellite": {"frame_bytes": 5, "resent": 3}});

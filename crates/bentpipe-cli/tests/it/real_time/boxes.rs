@@ -1,0 +1,257 @@
+//! `emulate` and `shell` with the gateways of a scenario: what passes them, and what they leave behind.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::support::{Emulation, Host, bentpipe, file, of_link, output, possible};
+
+/// Two hosts with odd names, and between them a link with losses and the gateway. Rate and delay are small, so that little
+/// data takes long enough to lose some of it.
+fn scenario(gateway: &str, loss: &str) -> String {
+    let link = |name: &str, between: &str, more: &str| {
+        format!("[[links]]\nname = \"{name}\"\nbetween = [{between}]\n{more}\n")
+    };
+    let lan = "rate = \"100 Mbit/s\"\ndelay = \"2 ms\"";
+    let sat = format!("rate = \"20 Mbit/s\"\ndelay = \"30 ms\"\nloss = \"{loss}\"");
+    [
+        "name = \"boxes\"\n".to_owned(),
+        link("net", "\"sérver\", \"far box\"", lan),
+        link("sat", "\"far box\", \"near/box\"", &sat),
+        link("lan", "\"near/box\", \"cl ient\"", lan),
+        format!("[[gateways]]\nname = \"gäte\"\nrate = \"19 Mbit/s\"\n{gateway}\n"),
+        "[[flows]]\nname = \"data\"\nfrom = \"sérver\"\nto = \"cl ient\"\nbytes = \"1 MB\"\n".to_owned(),
+    ]
+    .concat()
+}
+
+const SPLIT: &str = "shape = \"split\"\nnear = \"near/box\"\nfar = \"far box\"";
+const LINK: &str = "shape = \"link\"\nnear = \"near/box\"\nfar = \"far box\"\nthroughput_advice = \"line\"";
+const UPLINK: &str = "shape = \"uplink\"\nat = \"far box\"";
+const KERNEL: &str = "shape = \"uplink\"\nat = \"far box\"\nsender = \"kernel\"\ncongestion = \"cubic\"";
+
+/// Number of bytes of a download: 1370 segments or more.
+const BYTES: u64 = 2_000_000;
+
+fn content() -> Vec<u8> {
+    (0..BYTES).map(|n| n.wrapping_mul(0x9e37_79b9).to_be_bytes()[5]).collect()
+}
+
+/// Downloads from the one host to the other, whose addresses these are. The server sees the client's own address.
+fn download(emulation: &Emulation, of: impl Fn(&Host) -> IpAddr) {
+    let (server, client) = (emulation.host("sérver"), emulation.host("cl ient"));
+    let at = of(&server);
+    let listener = server.inside(|| TcpListener::bind((at, 0)));
+    let address = listener.local_addr().expect("bound");
+    let mut stream = client.inside(|| TcpStream::connect(address));
+    let (mut accepted, peer) = listener.accept().expect("it has connected");
+    assert_eq!(peer, stream.local_addr().expect("connected"));
+    let sender = std::thread::spawn(move || accepted.write_all(&content()));
+    let mut got = Vec::new();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("it is not zero");
+    stream.read_to_end(&mut got).expect("no reset");
+    sender.join().expect("no panic").expect("no reset");
+    assert!(got == content(), "{} of {BYTES} bytes", got.len());
+}
+
+/// The status of the gateway at a node, from the summary.
+fn status<'a>(summary: &'a Value, node: &str) -> &'a Value {
+    let all = summary["gateways"].as_array().unwrap_or_else(|| panic!("no gateways: {summary}"));
+    let line = all.iter().find(|line| line["node"] == node).unwrap_or_else(|| panic!("no {node}: {summary}"));
+    assert_eq!((&line["gateway"], &line["status"]["up"]), (&"gäte".into(), &true.into()), "{summary}");
+    &line["status"]
+}
+
+fn count(status: &Value, table: &str, key: &str) -> u64 {
+    status[table][key].as_u64().unwrap_or_else(|| panic!("no {table}.{key}: {status}"))
+}
+
+#[test]
+fn split_ends_connections_at_both_boxes() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&scenario(SPLIT, "2 %"));
+    let emulation = Emulation::start(&[&path]);
+    download(&emulation, |host| host.v4.into());
+    download(&emulation, |host| host.v6.expect("the MTU allows it").into());
+    let summary = emulation.stop();
+    let (near, far) = (status(&summary, "near/box"), status(&summary, "far box"));
+    assert_eq!((count(near, "split", "accepted"), count(near, "split", "bytes_received")), (2, 2 * BYTES));
+    assert_eq!((count(far, "split", "connected"), count(far, "split", "bytes_sent")), (2, 2 * BYTES));
+    // What the link lost, the boxes sent again, or the peer recovered: none of 2700 datagrams is lost with a probability of 10^-24.
+    assert!(
+        of_link(&summary, "sat/forward", "dropped_channel") > 0 && count(far, "satellite", "lost") > 0,
+        "{summary}"
+    );
+    assert_eq!(summary["overruns"], 0, "{summary}");
+}
+
+#[test]
+fn link_carries_packets_and_repairs_losses() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&scenario(LINK, "2 %"));
+    let emulation = Emulation::start(&[&path]);
+    download(&emulation, |host| host.v4.into());
+    download(&emulation, |host| host.v6.expect("the MTU allows it").into());
+    let summary = emulation.stop();
+    let (near, far) = (status(&summary, "near/box"), status(&summary, "far box"));
+    // Segments of at most 1460 bytes.
+    let segments = 2 * BYTES / 1460;
+    assert!(count(far, "satellite", "packets_sent") > segments, "{far}");
+    assert!(count(near, "satellite", "packets_delivered") > segments, "{near}");
+    assert!(
+        of_link(&summary, "sat/forward", "dropped_channel") > 0 && count(far, "satellite", "lost") > 0,
+        "{summary}"
+    );
+    assert_eq!(count(near, "link", "too_long"), 0, "hosts learn what fits the tunnel");
+}
+
+#[test]
+fn uplink_ends_connections_at_its_box() {
+    if !possible() {
+        return;
+    }
+    for shape in [UPLINK, KERNEL] {
+        let (_folder, path) = file(&scenario(shape, "1 %"));
+        let emulation = Emulation::start(&[&path]);
+        download(&emulation, |host| host.v4.into());
+        let summary = emulation.stop();
+        let far = status(&summary, "far box");
+        assert_eq!((count(far, "uplink", "total"), count(far, "uplink", "connected")), (1, 1), "{far}");
+        assert!(of_link(&summary, "sat/forward", "dropped_channel") > 0, "{summary}");
+        if shape == UPLINK {
+            assert!(count(far, "satellite", "retransmits") > 0, "the box repairs: {far}");
+        } else {
+            assert_eq!(count(far, "uplink", "bytes_sent"), BYTES);
+        }
+    }
+}
+
+/// The processes whose arguments contain this text.
+fn processes(text: &str) -> Vec<Pid> {
+    let numbers = std::fs::read_dir("/proc").expect("it is there").flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let has = |pid: &i32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains(text)
+    };
+    numbers.filter(has).map(Pid::from_raw).collect()
+}
+
+/// Waits until this holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The folder of the gateways' files.
+fn folder(emulation: &Emulation) -> String {
+    let file = emulation.gateways[0]["file"].as_str().unwrap_or_else(|| panic!("no file: {}", emulation.gateways));
+    Path::new(file).parent().and_then(Path::to_str).expect("plain").to_owned()
+}
+
+#[test]
+fn a_gateway_that_dies_is_reported_and_connections_pass_without_it() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&scenario(SPLIT, "0 %"));
+    let emulation = Emulation::start(&[&path]);
+    let near = emulation.gateways[0]["file"].as_str().expect("a file").to_owned();
+    let told = output(&["gateway", "status", &near]);
+    assert!(told.status.success() && String::from_utf8_lossy(&told.stdout).contains("\"up\": true"), "{told:?}");
+    assert_eq!(emulation.gateways[0]["node"], "near/box");
+    let running = processes(&near);
+    assert_eq!(running.len(), 1);
+    kill(running[0], Signal::SIGKILL).expect("it runs");
+    until("the rest of it ends", || processes(&near).is_empty());
+    download(&emulation, |host| host.v4.into());
+    let (code, summary) = emulation.end();
+    assert_eq!((code, &summary["gateways"][0]["ended"]), (Some(1), &"killed by SIGKILL".into()), "{summary}");
+    assert_eq!(count(status(&summary, "far box"), "split", "connected"), 0);
+}
+
+/// Neither the end by a signal, nor one during the start, nor SIGKILL leaves gateways. Their keys are gone at the end, or at the next
+/// start.
+#[test]
+fn nothing_of_the_gateways_remains() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&scenario(SPLIT, "0 %"));
+    let emulation = Emulation::start(&[&path]);
+    let files = folder(&emulation);
+    let mode = |path: &str| {
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).expect("it is there").permissions())
+    };
+    assert_eq!(mode(&files) & 0o777, 0o700);
+    assert_eq!(processes(&files).len(), 2);
+    emulation.stop();
+    assert!(!Path::new(&files).exists() && processes(&files).is_empty());
+
+    let mut killed = Emulation::start(&[&path]);
+    let files = folder(&killed);
+    killed.child.kill().and_then(|()| killed.child.wait()).expect("it runs");
+    until("the gateways end with it", || processes(&files).is_empty());
+    assert!(Path::new(&files).exists(), "nobody can clean up after SIGKILL at once");
+    Emulation::start(&[&path]).stop();
+    assert!(!Path::new(&files).exists());
+
+    // Nothing passes the link, so the tunnel never comes up.
+    let (_folder, path) = file(&scenario(SPLIT, "100 %"));
+    let words = ["shell", &path, "--", "echo", "on"];
+    let child = bentpipe(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let of_it = format!("-{}-0-0/", child.id());
+    until("the gateways start", || processes(&of_it).len() == 2);
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("it runs");
+    let end = child.wait_with_output().expect("ours");
+    assert_eq!((end.status.code(), end.stdout.as_slice()), (Some(130), &b""[..]), "{end:?}");
+    assert!(processes(&of_it).is_empty());
+}
+
+/// In `shell` this machine is one end, and what is beyond it is reached through the boxes.
+#[test]
+fn a_program_behind_the_boxes() {
+    if !possible() {
+        return;
+    }
+    let (folder, path) = file(&scenario(SPLIT, "0 %"));
+    let json = folder.path().join("summary.json");
+    let listener = TcpListener::bind("0.0.0.0:0").expect("a free port");
+    let port = listener.local_addr().expect("bound").port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the program connects");
+        stream.write_all(b"hello\n").expect("it reads");
+    });
+    let script = format!("exec 3<>/dev/tcp/$BENTPIPE_OUTER/{port} && cat <&3");
+    let words = ["shell", &path, "--json", json.to_str().expect("plain"), "--", "bash", "-c", &script];
+    let end = output(&words);
+    assert_eq!((end.status.code(), end.stdout.as_slice()), (Some(0), &b"hello\n"[..]), "{end:?}");
+    server.join().expect("it was asked");
+    let summary: Value = serde_json::from_slice(&std::fs::read(&json).expect("it is written")).expect("JSON");
+    assert_eq!(count(status(&summary, "near/box"), "split", "accepted"), 1);
+    let told = String::from_utf8_lossy(&end.stderr).into_owned();
+    assert!(told.contains("gateway `gäte` at `near/box`: /"), "{told}");
+    // A program cannot run in a box, and the error names the file and the key.
+    let refused = output(&["shell", &path, "--inside", "near/box", "--", "true"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.status.code() == Some(2) && said.contains("link.toml:") && said.contains("gateways.gäte"),
+        "{said}"
+    );
+    let refused = output(&["verify", &path]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && said.contains("measured without gateways"), "{said}");
+}

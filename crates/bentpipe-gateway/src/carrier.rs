@@ -154,6 +154,11 @@ impl Carrier {
         self.paths.current.told() + udp_overhead(self.tunnel.endpoint().is_some_and(|at| at.is_ipv6()))
     }
 
+    /// True if the path MTU is known; until then it is assumed to be as large as the settings allow.
+    pub fn path_mtu_is_known(&self) -> bool {
+        self.paths.current.is_known()
+    }
+
     /// The longest packet that fits one datagram on the current path.
     pub fn max_packet(&self) -> u16 {
         (self.paths.current.told() - FRAME_OVERHEAD - DATA_OVERHEAD as u16).min(self.config.max_packet)

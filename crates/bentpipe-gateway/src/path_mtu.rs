@@ -140,6 +140,11 @@ impl PathMtu {
         self.told
     }
 
+    /// True if the size was searched for and found.
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.phase, Phase::Complete { .. } | Phase::Error { .. })
+    }
+
     /// Datagrams take this path instead of `last`. If its size is known, it remains; packets that are too long for it
     /// are sent in parts, and new ones are made for it at once.
     fn follow(&mut self, now: Time, last: &mut PathMtu) {
@@ -150,8 +155,7 @@ impl PathMtu {
             last.awaited = None;
         }
         self.asks.extend(last.asks.drain(..).filter(|ask| matches!(ask, Ask::Changed { .. })));
-        let is_known = matches!(self.phase, Phase::Complete { .. } | Phase::Error { .. });
-        if is_known && self.size < self.told {
+        if self.is_known() && self.size < self.told {
             self.tell(false);
         }
     }

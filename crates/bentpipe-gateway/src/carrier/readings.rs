@@ -35,6 +35,9 @@ impl Readings {
         let help = "Known MTU of the path to the peer.";
         let mtu = Level(carrier.path_mtu().into());
         all.add("tunnel", "path_mtu_bytes", "bentpipe_gateway_path_mtu_bytes", help, mtu);
+        let help = "1 if the MTU of the path was found by probes; before, it is assumed to be that of the settings.";
+        let is_known = Flag(carrier.path_mtu_is_known());
+        all.add("tunnel", "path_mtu_known", "bentpipe_gateway_path_mtu_known", help, is_known);
         let counted = tunnel.stats();
         for (key, metric, help, count) in [
             ("sent", "bentpipe_gateway_datagrams_sent_total", "Datagrams encrypted and sent.", counted.sent),

@@ -31,6 +31,8 @@ pub struct Behind {
     emulator: Emulator,
     namespace: Namespace,
     boxes: Option<Boxes>,
+    /// The nodes of the hosts.
+    nodes: Vec<NodeId>,
     outside: Outside,
     addressing: Addressing,
     has_v6: bool,
@@ -99,8 +101,18 @@ impl Behind {
         let has_v6 = plan.has_v6();
         let names = [outside, inside].map(|node| scenario[node].to_owned());
         let machine = addressing.v4(OUTER);
-        let outside = way_out;
-        Ok(Behind { emulator, namespace, boxes, outside, addressing, has_v6, machine, names, _session: session })
+        let (outside, nodes, _session) = (way_out, hosts, session);
+        Ok(Behind { emulator, namespace, boxes, nodes, outside, addressing, has_v6, machine, names, _session })
+    }
+
+    /// Starts the links again at time zero, without the packets on them: the gateways are ready, and what is measured
+    /// begins now. What was watched is watched no longer.
+    ///
+    /// # Errors
+    /// Fails if no descriptors are left, or if a device no longer exists.
+    pub fn restart(&mut self, scenario: &Scenario) -> Result<(), EmulateError> {
+        let network = Network::new(scenario, &self.nodes)?;
+        self.emulator.restart(network).map_err(EmulateError::system("the emulator"))
     }
 
     /// The boxes, if the scenario has some.

@@ -39,6 +39,8 @@ pub struct Lab {
     emulator: Emulator,
     hosts: Vec<Host>,
     boxes: Option<Boxes>,
+    /// The nodes of the hosts.
+    nodes: Vec<NodeId>,
     unnamed: Option<io::Error>,
     /// Last field, so that devices are dropped before their namespaces.
     _session: Session,
@@ -94,7 +96,17 @@ impl Lab {
         let boxes = Boxes::new(sites, &mut session)?;
         let emulator = Emulator::new(network, addressing, devices).map_err(EmulateError::system("the emulator"))?;
         let unnamed = name(&session, &hosts).err();
-        Ok(Lab { emulator, hosts, boxes, unnamed, _session: session })
+        Ok(Lab { emulator, hosts, boxes, nodes: plan.hosts, unnamed, _session: session })
+    }
+
+    /// Starts the links again at time zero, without the packets on them: the gateways are ready, and what is measured
+    /// begins now. What was watched is watched no longer.
+    ///
+    /// # Errors
+    /// Fails if no descriptors are left, or if a device no longer exists.
+    pub fn restart(&mut self, scenario: &Scenario) -> Result<(), EmulateError> {
+        let network = Network::new(scenario, &self.nodes)?;
+        self.emulator.restart(network).map_err(EmulateError::system("the emulator"))
     }
 
     /// The boxes, if the scenario has some.

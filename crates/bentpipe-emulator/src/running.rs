@@ -115,6 +115,13 @@ impl Emulator {
         })
     }
 
+    /// Starts again with these links, at time zero and without the packets of before.
+    pub(crate) fn restart(&mut self, network: Network) -> io::Result<()> {
+        let (devices, default) = (std::mem::take(&mut self.devices), std::mem::take(&mut self.default));
+        *self = Emulator { default, ..Emulator::new(network, self.addressing, devices)? };
+        Ok(())
+    }
+
     /// Sends packets of other hosts for unknown addresses towards `host`.
     pub(crate) fn lead_out(&mut self, host: HostId) {
         for ((n, port), default) in self.network.ports().iter().enumerate().zip(&mut self.default) {

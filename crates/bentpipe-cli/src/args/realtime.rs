@@ -43,13 +43,15 @@ Examples:
   bentpipe emulate geo --pcap both.pcapng --tap all
   bentpipe emulate geo --interval 1s     a line for each link every second
   bentpipe emulate geo --host gateway    also give this router a namespace
+  bentpipe emulate geo-gateway           with gateways in the boxes
   bentpipe emulate geo -- ./test.sh      until the script ends; it finds the
                                          hosts in BENTPIPE_NS_SERVER,
                                          BENTPIPE_IP_SERVER, ...
 
 Run programs on a host with `ip netns exec NAMESPACE program`. Needs root. The
-scenario's flows do not run: the programs are the traffic. Ctrl-C ends the
-emulation and removes everything.";
+scenario's flows do not run: the programs are the traffic. Its gateways run in
+the namespaces of their boxes. Ctrl-C ends the emulation and removes
+everything.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EMULATE_MORE)]
@@ -77,6 +79,7 @@ Examples:
   bentpipe shell geo                        a shell behind a GEO link
   bentpipe shell geo -- curl -O http://server/file
   bentpipe shell leo -- bentpipe shell geo  two links in a row; delays add up
+  bentpipe shell geo-gateway -- curl -O http://server/file
   bentpipe shell geo --pcap mine.pcapng -- ssh host
   bentpipe shell geo --interval 1s -- curl -O http://server/file
   bentpipe shell mine.toml --inside ship --outside teleport
@@ -88,7 +91,8 @@ with its routes; the command reaches it by that node's name. The exit code is
 the command's. Without root the command runs in a user namespace; it then
 reaches the outside through `pasta` (package passt), if installed. While it
 runs, the terminal's title shows the rate, queue, drops, and lateness of
-wake-ups.";
+wake-ups. The gateways of the scenario run in its boxes; if one of them dies,
+the exit code is 1 if the command's is 0.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHELL_MORE)]

@@ -95,3 +95,79 @@ pub(crate) fn uplink_file(scenario: &Scenario, spec: &UplinkSpec, place: &Place)
         format_duration(round_trip)
     )
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use bentpipe_gateway::settings::{GatewayFile, ShapeTable};
+
+    use super::*;
+
+    fn scenario(gateway: &str) -> Scenario {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"N\", \"F\"]\nrate = \"10 Mbit/s\"\ndelay = \"250 ms\"\n\
+             [[gateways]]\nname = \"g\"\n{gateway}\n"
+        );
+        Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn read(text: &str) -> GatewayFile {
+        GatewayFile::parse(text, "t.toml").unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    }
+
+    /// Each setting of the scenario reaches the gateway, and so does each line of the place.
+    #[test]
+    fn all_settings_are_carried_over() {
+        let key = "EOXVdFLr6cdSWbcCkTa1KrbiNbc5XhUgQcNZXLm1p0s=";
+        let place = Place {
+            top: "user = \"root\"\n".to_owned(),
+            tunnel: format!("private_key = \"k\"\npeer_key = \"{key}\"\n"),
+            split: "capture = [\"lan0\"]\n".to_owned(),
+            link: "device = \"gateway0\"\naddresses = [\"10.0.0.1/32\"]\n".to_owned(),
+            uplink: "satellite = [\"sat1\"]\n".to_owned(),
+            engine: "device = \"gateway0\"\n".to_owned(),
+        };
+        let pair = |gateway: &str| {
+            let more = "near = \"N\"\nfar = \"F\"\nrate = [\"1 Mbit/s\", \"9 Mbit/s\"]\nround_trip = \"600 ms\"\n\
+                        reordering = 7\nshared = true\nmtu = \"1400 B\"\nmemory = \"64 MiB\"";
+            let scenario = scenario(&format!("{gateway}\n{more}"));
+            let files = [0, 1].map(|side| read(&pair_file(&scenario, &scenario.gateways.pairs[0], side, &place)));
+            for (file, spec) in files.iter().zip(scenario.gateways.pairs[0].satellite) {
+                let told = file.satellite;
+                assert_eq!(
+                    (told.rate, told.round_trip, told.reordering, told.shared),
+                    (spec.rate, spec.round_trip, 7, true)
+                );
+                assert_eq!(file.tunnel.as_ref().map(|tunnel| tunnel.mtu), Some(1400));
+                assert_eq!((file.user.as_deref(), &*file.peers[0].key), (Some("root"), key));
+            }
+            files
+        };
+        for (file, name) in pair("shape = \"split\"\nmax_streams = 9").into_iter().zip(["near", "far"]) {
+            let ShapeTable::Split(split) = &file.shape else { panic!("{file:?}") };
+            assert_eq!((&*file.name, split.taken.max_streams, split.taken.memory.get()), (name, 9, 64 << 20));
+            assert_eq!(split.taken.interfaces, ["lan0"]);
+        }
+        let advice = ["1 Mbit/s", "8 Mbit/s"];
+        let files = pair(&format!("shape = \"link\"\nthroughput_advice = {advice:?}"));
+        for (file, rate) in files.into_iter().zip([1_000_000, 8_000_000]) {
+            let ShapeTable::Link(link) = &file.shape else { panic!("{file:?}") };
+            let advised = link.advice.map(|advice| advice.rate(file.satellite.rate).bits_per_second());
+            assert_eq!((&*link.device, link.memory.get(), advised), ("gateway0", 64 << 20, Some(rate)));
+        }
+        let engine = "shape = \"uplink\"\nat = \"N\"\nvariant = \"sack\"\nmtu = \"1400 B\"\nearly_accept = true\nwindow = \"90 kB\"\n\
+                      tcp.rto.min = \"300 ms\"\ntcp.timestamps = false";
+        let scenario_ = scenario(engine);
+        let spec = &scenario_.gateways.uplinks[0];
+        let file = read(&uplink_file(&scenario_, spec, &place));
+        let ShapeTable::Uplink(uplink) = &file.shape else { panic!("{file:?}") };
+        assert_eq!(
+            (&*uplink.variant, uplink.mtu, uplink.early_accept, &*uplink.device),
+            ("sack", 1400, true, "gateway0")
+        );
+        assert_eq!((uplink.window.map(|window| window.get()), &uplink.tcp), (spec.sender.window, &spec.sender.tcp));
+        let kernel = scenario("shape = \"uplink\"\nat = \"N\"\nsender = \"kernel\"\ncongestion = \"reno\"");
+        let file = read(&uplink_file(&kernel, &kernel.gateways.uplinks[0], &place));
+        let ShapeTable::Relay(relay) = &file.shape else { panic!("{file:?}") };
+        assert_eq!((&*relay.congestion, &relay.taken.interfaces[..]), ("reno", &["sat1".to_owned()][..]));
+    }
+}

@@ -168,6 +168,14 @@ const VARIABLES: &[[&str; 2]] = &[
         "The socket for `link set` without `--control`. `emulate` and `shell` with `--control` set it for their command.",
     ],
     [
+        "BENTPIPE_GATEWAY_NODE",
+        "Set by `emulate` and `shell` for their command, for each box of `[[gateways]]`: the file of its gateway.",
+    ],
+    [
+        "BENTPIPE_LIFELINE",
+        "Set by `emulate` and `shell` for the gateways that they run: such a gateway ends when its standard input ends.",
+    ],
+    [
         "BENTPIPE_NS_HOST",
         "Set by `emulate` for its command, for each host (in capitals, `_` for what is neither letter nor digit): its network namespace.",
     ],
@@ -175,6 +183,7 @@ const VARIABLES: &[[&str; 2]] = &[
     ["BENTPIPE_IP6_HOST", "Set by `emulate` for its command: the host's IPv6 address, if it has one."],
     ["BENTPIPE_OUTER", "Set by `shell` for its command: the address at which this machine answers behind the link."],
     ["BENTPIPE_PAGE", "The page that `lab` opens without `--page`."],
+    ["BENTPIPE_PYTHON", "Set by the Python package: the interpreter with which the command starts itself."],
     ["BENTPIPE_SHELL", "Set by `shell` for its command: the scenarios in front of it, the nearest last."],
     ["BROWSER", "The browser that `lab` uses."],
     ["COLUMNS", "Width of tables on a terminal, in characters, instead of the terminal's."],

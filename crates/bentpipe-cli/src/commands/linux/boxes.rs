@@ -27,6 +27,8 @@ const START: Duration = Duration::from_millis(20);
 /// Max time for a tunnel to come up, besides its round trips: the gateway repeats a handshake every few seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 const ROUND_TRIPS: u64 = 10;
+/// Max time for the discovery of the path MTU after that, besides the round trips.
+const DISCOVERY: Duration = Duration::from_secs(3);
 
 /// Device of `link` and of the engine's sender of `uplink`. The emulation's own devices are `sat0` and `lan0`.
 const DEVICE: &str = "gateway0";
@@ -49,7 +51,8 @@ struct Running {
 pub(super) struct Gateways {
     all: Vec<Running>,
     looked: Time,
-    patience: Duration,
+    /// A number of round trips of the longest link.
+    round_trips: Duration,
 }
 
 /// A box and what its gateway needs.
@@ -65,8 +68,8 @@ impl Gateways {
     /// Starts a gateway in each box. They are ready after [`Gateways::wait`].
     pub(super) fn start(scenario: &Scenario, boxes: Option<&Boxes>) -> Result<Gateways, Failure> {
         let round_trips = scenario.gateways.pairs.iter().map(|pair| pair.satellite[0].round_trip);
-        let patience = PATIENCE + round_trips.max().unwrap_or(Duration::ZERO).saturating_mul(ROUND_TRIPS);
-        let mut started = Gateways { all: Vec::new(), looked: Time::ZERO, patience };
+        let round_trips = round_trips.max().unwrap_or(Duration::ZERO).saturating_mul(ROUND_TRIPS);
+        let mut started = Gateways { all: Vec::new(), looked: Time::ZERO, round_trips };
         let Some(boxes) = boxes else { return Ok(started) };
         let mut wanted = Vec::new();
         for (n, pair) in scenario.gateways.pairs.iter().enumerate() {
@@ -90,12 +93,13 @@ impl Gateways {
     pub(super) fn wait(
         &mut self,
         scenario: &Scenario,
-        boxes: Option<&Boxes>,
+        boxes: &Boxes,
         emulator: &mut Emulator,
         signals: &Signals,
     ) -> Result<Option<End>, Failure> {
-        let Some(boxes) = boxes else { return Ok(None) };
-        let limit = emulator.clock().now() + self.patience;
+        let patience = PATIENCE + self.round_trips;
+        let limit = emulator.clock().now() + patience;
+        let mut up_since = None;
         loop {
             let now = emulator.clock().now();
             emulator.turn(Some(now + START)).map_err(Failure::broken)?;
@@ -112,12 +116,20 @@ impl Gateways {
                 let message = format!("the gateway `{name}` at `{node}` ended before it was ready: {why}");
                 return Err(Failure::broken(message + &process.last_lines()));
             }
-            let Some(first) = self.all.iter_mut().position(|running| !running.process.is_up()) else { break };
-            if now > limit {
-                let Running { name, node, process, .. } = &self.all[first];
-                let after = self.patience.as_secs_f64();
+            let late = self.all.iter_mut().position(|running| !running.process.is_up());
+            if let Some(late) = late.filter(|_| now > limit) {
+                let Running { name, node, process, .. } = &self.all[late];
+                let after = patience.as_secs_f64();
                 let message = format!("the gateway `{name}` at `{node}` was not ready after {after:.0} s");
                 return Err(Failure::broken(message + &process.last_lines()));
+            }
+            if late.is_some() {
+                continue;
+            }
+            // In the simulation, too, the MTU is known from the start. Until it is, frames go in parts.
+            let discovery = *up_since.get_or_insert(now) + DISCOVERY + self.round_trips;
+            if now > discovery || self.all.iter().all(|running| running.process.knows_its_path()) {
+                break;
             }
         }
         self.lead(scenario, boxes)?;

@@ -52,17 +52,20 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     }
     let print = output::beside(&inputs, &[args.watch.pcap.as_deref()])?;
     let mut lab = Lab::build(&scenario, &more).map_err(refused(&args.world))?;
+    let boxes = lab.boxes().cloned();
+    let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
+    if let Some(boxes) = &boxes {
+        if let Some(end) = gateways.wait(&scenario, boxes, lab.emulator_mut(), &signals)? {
+            return Ok(end);
+        }
+        lab.restart(&scenario).map_err(refused(&args.world))?;
+    }
+    lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
     let names: Vec<String> = lab.hosts().iter().map(|host| host.name.clone()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let sender = scenario.flows.first().map(|flow| &scenario[flow.from]);
     let usual = names.iter().position(|name| Some(*name) == sender).unwrap_or(0);
     capture(&args.watch, &scenario, &remake, lab.emulator_mut(), &names, usual)?;
-    lab.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
-    let boxes = lab.boxes().cloned();
-    let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
-    if let Some(end) = gateways.wait(&scenario, boxes.as_ref(), lab.emulator_mut(), &signals)? {
-        return Ok(end);
-    }
     let mut live = Live::open(args.control.as_deref(), &scenario, lab.emulator())?;
     // With a command, standard output is the command's.
     let print = match args.command.is_empty() {

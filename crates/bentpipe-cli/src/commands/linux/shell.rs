@@ -60,14 +60,17 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
         behind.set_machine(machine);
     }
     let boxes = behind.boxes().cloned();
+    let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
+    if let Some(boxes) = &boxes {
+        if let Some(end) = gateways.wait(&scenario, boxes, behind.emulator_mut(), &signals)? {
+            return Ok(end);
+        }
+        behind.restart(&scenario).map_err(refused(&args.world))?;
+    }
+    behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
     let own = boxes.iter().flat_map(|boxes| &boxes.sites).map(|site| site.node);
     let names: Vec<_> = [outside, inside].into_iter().chain(own).map(|node| &scenario[node]).collect();
     capture(&args.watch, &scenario, &remake, behind.emulator_mut(), &names, INSIDE)?;
-    behind.emulator().watch(&signals, SIGNALS).map_err(Failure::broken)?;
-    let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
-    if let Some(end) = gateways.wait(&scenario, boxes.as_ref(), behind.emulator_mut(), &signals)? {
-        return Ok(end);
-    }
     if notes.is_empty() {
         notes.clone_from(&behind.outside().missing);
     }

@@ -59,6 +59,11 @@ impl Process {
         self.is_up
     }
 
+    /// True if it has discovered the MTU of the path to its peer, or has none.
+    pub(super) fn knows_its_path(&self) -> bool {
+        self.status().is_some_and(|status| status["tunnel"]["path_mtu_known"] != false)
+    }
+
     /// Its values, if it answers.
     pub(super) fn status(&self) -> Option<Value> {
         let socket = UnixStream::connect(&self.control).ok()?;

@@ -324,3 +324,29 @@ fn is_local(address: IpAddr) -> bool {
         IpAddr::V6(v6) => v6.is_multicast() || v6.is_unicast_link_local() || v6.is_loopback(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_io::Packet;
+    use bentpipe_study::scenario::{NodeId, Scenario};
+
+    use super::*;
+
+    #[test]
+    fn the_links_start_again_at_time_zero() {
+        let link = "[[links]]\nname = \"l\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 s\"\n";
+        let scenario = Scenario::parse(&format!("name = \"t\"\n{link}"), "t.toml", &[]);
+        let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
+        let links = || Network::new(&scenario, &[NodeId(0), NodeId(1)]).expect("links only");
+        let mut emulator = Emulator::new(links(), Addressing::default(), Vec::new()).expect("descriptors are left");
+        std::thread::sleep(StdDuration::from_millis(2));
+        let before = emulator.clock().now();
+        emulator.network.offer(before, HostId(0), HostId(1), Packet::new(&[0; 100])).expect("a path");
+        assert_eq!((emulator.counters()[0].offered, emulator.network.in_flight()), (1, 1));
+        let begin = std::time::Instant::now();
+        emulator.restart(links()).expect("descriptors are left");
+        let now = emulator.clock().now();
+        assert!(now <= Time::ZERO + Duration::from_nanos(begin.elapsed().as_nanos() as u64), "{now:?}");
+        assert_eq!((emulator.counters()[0].offered, emulator.network.in_flight()), (0, 0));
+    }
+}

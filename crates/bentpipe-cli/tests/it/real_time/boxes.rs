@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -254,4 +254,38 @@ fn a_program_behind_the_boxes() {
     let refused = output(&["verify", &path]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(2) && said.contains("measured without gateways"), "{said}");
+}
+
+/// A host beyond this machine is reached through the boxes: with `link` through the tunnel, too.
+#[test]
+fn what_is_beyond_this_machine() {
+    if !possible() {
+        return;
+    }
+    for shape in [SPLIT, LINK] {
+        let (folder, path) = file(&scenario(shape, "0 %"));
+        let json = folder.path().join("summary.json");
+        let json = json.to_str().expect("plain");
+        // `unshare` gives the test a network of its own, which goes away with it.
+        let script = format!(
+            "set -e
+             ip link set lo up
+             unshare -n sleep 60 & sleep 0.3
+             ip link add out type veth peer name in netns $!
+             ip addr add 203.0.113.1/24 dev out; ip link set out up; ip route add default via 203.0.113.2
+             nsenter -n -t $! sh -c 'ip addr add 203.0.113.2/24 dev in; ip link set in up; ip link set lo up; \
+                 ip addr add 198.51.100.1/32 dev lo'
+             {} shell {path} --quiet --json {json} -- ping -c 3 -i 0.2 -q 198.51.100.1
+             kill $!",
+            env!("CARGO_BIN_EXE_bentpipe")
+        );
+        let output = Command::new("unshare").args(["-n", "sh", "-c", &script]).output().expect("util-linux");
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success() && said.contains("3 received"), "{said}");
+        let summary: Value = serde_json::from_slice(&std::fs::read(json).expect("it is written")).expect("JSON");
+        if shape == LINK {
+            assert!(count(status(&summary, "near/box"), "satellite", "packets_sent") >= 3, "{summary}");
+            assert!(count(status(&summary, "far box"), "satellite", "packets_sent") >= 3, "{summary}");
+        }
+    }
 }

@@ -90,7 +90,7 @@ impl Emulator {
         for (mark, device) in devices.iter().enumerate() {
             waiter.watch(device, mark as u64)?;
         }
-        let default = PortId::first(devices.len()).map(|port| network.only_neighbour(port)).collect();
+        let default = PortId::first(network.ports().len()).map(|port| network.only_neighbour(port)).collect();
         let dropped_before = devices.iter().map(TrainTun::overruns).sum::<io::Result<u64>>()?;
         let hosts = network.ports().iter().map(|port| port.host).collect();
         Ok(Emulator {
@@ -331,6 +331,22 @@ mod tests {
     use bentpipe_study::scenario::{NodeId, Scenario};
 
     use super::*;
+
+    /// A has two neighbours behind the router, so the way to unknown addresses must be said.
+    #[test]
+    fn unknown_addresses_are_led_out() {
+        let link = |to: &str| {
+            format!("[[links]]\nname = \"{to}\"\nbetween = [\"R\", \"{to}\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 s\"\n")
+        };
+        let text = format!("name = \"t\"\n{}{}{}", link("A"), link("B"), link("C"));
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let hosts: Vec<_> = ["A", "B", "C"].into_iter().filter_map(|name| scenario.node(name)).collect();
+        let network = Network::new(&scenario, &hosts).expect("links only");
+        let mut emulator = Emulator::new(network, Addressing::default(), Vec::new()).expect("descriptors are left");
+        assert_eq!(emulator.default, [None; 3]);
+        emulator.lead_out(HostId(1));
+        assert_eq!(emulator.default, [Some(HostId(1)), None, Some(HostId(1))]);
+    }
 
     #[test]
     fn the_links_start_again_at_time_zero() {

@@ -50,7 +50,15 @@ fn download(emulation: &Emulation, of: impl Fn(&Host) -> IpAddr) {
     let listener = server.inside(|| TcpListener::bind((at, 0)));
     let address = listener.local_addr().expect("bound");
     let mut stream = client.inside(|| TcpStream::connect(address));
-    let (mut accepted, peer) = listener.accept().expect("it has connected");
+    // A box may have accepted in the server's place, and may never connect.
+    listener.set_nonblocking(true).expect("it is a socket");
+    let mut connected = None;
+    until("the server is asked", || {
+        connected = connected.take().or_else(|| listener.accept().ok());
+        connected.is_some()
+    });
+    let (mut accepted, peer) = connected.expect("it has connected");
+    accepted.set_nonblocking(false).expect("it is a socket");
     assert_eq!(peer, stream.local_addr().expect("connected"));
     let sender = std::thread::spawn(move || accepted.write_all(&content()));
     let mut got = Vec::new();
@@ -148,7 +156,7 @@ fn processes(text: &str) -> Vec<Pid> {
 }
 
 /// Waits until this holds.
-fn until(what: &str, holds: impl Fn() -> bool) {
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
         assert!(begin.elapsed() < Duration::from_secs(20), "never: {what}");

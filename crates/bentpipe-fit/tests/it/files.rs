@@ -7,8 +7,8 @@ use crate::captures::{capture, path as over};
 /// A packet from its IP header on: nanoseconds, the captured bytes, and its length on the line.
 pub(crate) type Packet = (u64, Vec<u8>, u32);
 
-/// 4 MB overflow a queue of 300 packets. Returns the packets, and how many it dropped. With an initial window of ten segments a capture at
-/// the client tells of two drops fewer than one at the server; why is not explained.
+/// 4 MB overflow a queue of 300 packets. Returns the packets, and how many it dropped. With an initial window of ten segments two of these
+/// are the last ones of the transfer. A capture at the client cannot tell of them: nothing later arrives before they are sent again.
 pub(crate) fn packets(host: &str) -> (Vec<Packet>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.pcapng");

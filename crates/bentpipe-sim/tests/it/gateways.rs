@@ -305,3 +305,38 @@ fn a_box_reads_after_it_has_delivered() {
     let [sent, arrived] = acks.0;
     assert!(sent > 10_000 && arrived * 2 < sent, "{arrived} of {sent}");
 }
+
+/// A connection that ends at a box also crosses a pair of shape `link`, before or behind that box. No segment is too long for the pair.
+#[test]
+fn a_box_learns_what_another_pair_accepts() {
+    let lines = |n: u32, [one, two, three]: [&str; 3]| {
+        format!(
+            "[[links]]\nname = \"sat{n}\"\nbetween = [\"{one}\", \"{two}\"]\nrate = \"10 Mbit/s\"\ndelay = \"50 ms\"\n\
+             [[links]]\nname = \"lan{n}\"\nbetween = [\"{two}\", \"{three}\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n"
+        )
+    };
+    let links = [lines(1, ["a", "b", "c"]), lines(2, ["c", "d", "client"])].concat();
+    let pair = |shape: &str, near, far| {
+        format!("[[gateways]]\nname = \"{shape}\"\nshape = \"{shape}\"\nnear = \"{near}\"\nfar = \"{far}\"\n")
+    };
+    let uplink =
+        |at, over| format!("[[gateways]]\nname = \"up\"\nshape = \"uplink\"\nat = \"{at}\"\nover = \"{over}\"\n");
+    for gateways in [
+        pair("split", "b", "a") + &pair("link", "d", "c"),
+        pair("link", "b", "a") + &pair("split", "d", "c"),
+        uplink("a", "sat1") + &pair("link", "d", "c"),
+    ] {
+        for (from, to) in [("server", "client"), ("client", "server")] {
+            let text = format!(
+                "name = \"chain\"\ntime_limit = \"60 s\"\n[tcp]\nprofile = \"linux\"\n[[links]]\nname = \"net\"\n\
+                 between = [\"server\", \"a\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n{links}{gateways}\
+                 [[flows]]\nname = \"data\"\nfrom = \"{from}\"\nto = \"{to}\"\nbytes = \"1 MB\"\n"
+            );
+            let scenario = parse(&text);
+            assert_eq!(parse(&scenario.to_toml()), scenario, "{from}: {gateways}");
+            let result = run(&scenario, 1, &mut NoProbe).expect("a path");
+            let too_long: u64 = result.links.iter().map(|link| link.dropped_too_long).sum();
+            assert_eq!((result.flows[0].delivered, too_long), (1_000_000, 0), "{from}: {gateways}");
+        }
+    }
+}

@@ -246,36 +246,61 @@ pub(super) fn cross(scenario: &mut Scenario) {
         if crossings.is_empty() {
             continue;
         }
-        for &crossing in &crossings {
-            match crossing {
-                Crossing::Uplink { number, client_opens } => uplink::cross(scenario, flow, number, client_opens),
-                Crossing::Pair { number, side } => {
-                    let pair = &scenario.gateways.pairs[number];
-                    if pair.ends_connections() { cross_pair(scenario, flow, number, side) } else { shorten(pair, flow) }
-                }
+        let all = &scenario.gateways;
+        let ending = crossings.iter().position(|crossing| crossing.which().ends_connections(all));
+        let links = crossings.iter().enumerate().filter_map(|(n, crossing)| match *crossing {
+            Crossing::Pair { number, .. } if !all.pairs[number].ends_connections() => {
+                Some((max_segment(&all.pairs[number]), ending.map(|ending| ending < n)))
             }
+            _ => None,
+        });
+        let links: Vec<_> = links.collect();
+        // A box's settings follow from those of the hosts.
+        links.iter().for_each(|&(max, is_beyond)| shorten_hosts(flow, max, is_beyond));
+        match ending.map(|ending| crossings[ending]) {
+            Some(Crossing::Uplink { number, client_opens }) => uplink::cross(scenario, flow, number, client_opens),
+            Some(Crossing::Pair { number, side }) => cross_pair(scenario, flow, number, side),
+            None => {}
         }
+        links.iter().for_each(|&(max, is_beyond)| shorten_box(flow, max, is_beyond));
         latest = Some((before, flow.clone()));
     }
     scenario.flows = flows;
 }
 
-/// Hosts learn the MTU of the `link` device by path MTU discovery, so their segments are as long as it accepts.
-fn shorten(pair: &PairSpec, flow: &mut FlowSpec) {
+/// The longest segment that the `link` device of a pair accepts. Hosts and boxes learn it by path MTU discovery.
+fn max_segment(pair: &PairSpec) -> u16 {
     /// IPv4 and TCP headers without options.
     const HEADERS: u16 = 40;
+    pair.satellite[0].max_packet() - HEADERS
+}
+
+/// Limits the segments of the hosts to what a pair of shape `link` accepts: of both, or, if the connection ends at another gateway, of the
+/// host on the pair's side, which is beyond that gateway or not.
+fn shorten_hosts(flow: &mut FlowSpec, max: u16, is_beyond: Option<bool>) {
     let FlowKind::Tcp(tcp) = &mut flow.kind else { return };
-    let max = pair.satellite[0].max_packet() - HEADERS;
-    if tcp.sender.mss <= max && tcp.receiver.mss <= max {
+    let [first, last] = [is_beyond != Some(true), is_beyond != Some(false)];
+    if !(first && tcp.sender.mss > max || last && tcp.receiver.mss > max) {
         return;
     }
     let TcpFlow { sender, receiver, explicit, .. } = Arc::make_mut(tcp);
-    let ends = [(sender, &mut explicit.sender), (receiver, &mut explicit.receiver)];
-    for (end, said) in ends.into_iter().filter(|(end, _)| end.mss > max) {
+    let ends = [(first, sender, &mut explicit.sender), (last, receiver, &mut explicit.receiver)];
+    for (_, end, said) in ends.into_iter().filter(|(is_there, end, _)| *is_there && end.mss > max) {
         end.mss = max;
         // It is recorded as if the text had given it, so it is included when the scenario is written.
         said.insert("mss", Cell::Size(u64::from(max)));
     }
+}
+
+/// Limits the segments of the box at which the connection ends, on the side of the pair.
+fn shorten_box(flow: &mut FlowSpec, max: u16, is_beyond: Option<bool>) {
+    let (FlowKind::Tcp(tcp), Some(is_beyond)) = (&mut flow.kind, is_beyond) else { return };
+    let tcp = Arc::make_mut(tcp);
+    let socket = match tcp.splits.first_mut() {
+        Some(split) if is_beyond => &mut split.sender,
+        _ => &mut tcp.receiver,
+    };
+    socket.mss = socket.mss.min(max);
 }
 
 fn cross_pair(scenario: &Scenario, flow: &mut FlowSpec, n: usize, side: usize) {

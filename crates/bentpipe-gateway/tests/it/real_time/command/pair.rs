@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_io::Tun;
@@ -304,8 +304,15 @@ impl Hosts {
 
     /// The same, after its next update of the counters.
     pub(crate) fn fresh_status(&self, name: &str) -> Value {
-        std::thread::sleep(Duration::from_millis(1200));
-        self.status(name).expect("it answers")
+        let begin = Instant::now();
+        loop {
+            std::thread::sleep(Duration::from_millis(50));
+            let asked = begin.elapsed();
+            let status = self.status(name).expect("it answers");
+            if Duration::from_millis(status["age_ms"].as_u64().expect("a number")) < asked {
+                return status;
+            }
+        }
     }
 
     /// Everything that a gateway has written to its standard error.

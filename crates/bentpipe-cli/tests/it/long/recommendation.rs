@@ -23,7 +23,7 @@ fn a_recommendation_can_be_run() {
     let error = refused(folder.path(), 2, &["recommend", "wide.toml", "--margin", "0.05"]);
     assert!(error.contains("'5 %'"), "{error}");
     let error = refused(folder.path(), 2, &["recommend", "slacp-geo"]);
-    assert!(error.contains("s-lacp") && error.contains("bare path"), "{error}");
+    assert!(error.contains("s-lacp") && error.contains("the path without it"), "{error}");
     let error = refused(folder.path(), 2, &["recommend", "wide.toml", "--size", "3"]);
     assert!(error.contains("--size: `3` has no unit"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The times of responses in a few numbers, by flow and by entry of `[[flows]]`.
+//! The times of responses in a few numbers: of a flow, and of flows whose names differ only in a number.
 
 use bentpipe_engine::units::Duration;
 use bentpipe_study::scenario::{FlowSpec, Scenario, Workload};

@@ -368,6 +368,18 @@ fn linux_remembers_reordering() {
     }
 }
 
+/// Slow start, an ACK for each segment: 4, 8, 16 and then 32 segments.
+fn slow_start(one: &mut One) {
+    let mut acked = 1;
+    for segments in [4, 8, 16] {
+        one.wait(100);
+        for _ in 0..segments {
+            acked += 1000;
+            one.ack(acked, None);
+        }
+    }
+}
+
 /// RFC 9959 §3: a connection with RACK leaves its window and least round trip; the next one jumps to half of the window when its initial
 /// window is acknowledged.
 #[test]
@@ -378,15 +390,7 @@ fn sharing_the_window() {
         let mut one = One::new(config, Role::Active);
         one.establish_with(100, true);
         one.handle(Input::Write(200_000));
-        // Slow start, an ACK for each segment: 4, 8, 16 and then 32 segments.
-        let mut acked = 1;
-        for segments in [4, 8, 16] {
-            one.wait(100);
-            for _ in 0..segments {
-                acked += 1000;
-                one.ack(acked, None);
-            }
-        }
+        slow_start(&mut one);
         assert_eq!(one.connection.cwnd(), 32 * MSS);
         one.successor();
         one.establish_with(100, true);
@@ -409,14 +413,7 @@ fn a_measurement_has_a_lifetime() {
         let mut one = One::new(config, Role::Active);
         one.establish_with(100, true);
         one.handle(Input::Write(64_000));
-        let mut acked = 1;
-        for segments in [4, 8, 16] {
-            one.wait(100);
-            for _ in 0..segments {
-                acked += 1000;
-                one.ack(acked, None);
-            }
-        }
+        slow_start(&mut one);
         let mut cache = TcbCache::default();
         one.connection.bequeath(&mut cache, one.now);
         (one, cache)

@@ -5,6 +5,8 @@ use bentpipe_engine::units::Duration;
 use bentpipe_sim::{RunResult, run};
 use bentpipe_study::scenario::Scenario;
 
+use crate::worlds::parse;
+
 /// Two transfers over one link, the second from `start` on.
 fn transfers(tcp: &str, link: &str, bytes: &str, start: &str) -> RunResult {
     let text = format!(
@@ -35,7 +37,7 @@ bytes = "{bytes}"
 start = "{start}"
 "#
     );
-    let scenario = Scenario::parse(&text, "two.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let scenario = parse(&text);
     let result = run(&scenario, 1, &mut NoProbe).expect("connected");
     assert!(result.flows.iter().all(|flow| flow.received_at.is_some()));
     result
@@ -117,7 +119,7 @@ start = "60 s"
 {flow}
 "#
         );
-        let scenario = Scenario::parse(&text, "two.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let scenario = parse(&text);
         let result = run(&scenario, 1, &mut NoProbe).expect("connected");
         result.flows[1].received_at.expect("it ends").saturating_since(result.flows[1].start)
     };
@@ -166,7 +168,7 @@ start = "60 s"
 count = 4
 stagger = "10 ms"
 "#;
-    let scenario = Scenario::parse(text, "four.toml", &[]).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    let scenario = parse(text);
     let result = run(&scenario, 1, &mut NoProbe).expect("connected");
     let took = |n: usize| result.flows[n].received_at.expect("it ends").saturating_since(result.flows[n].start);
     // Handshake, the initial window, and all the rest: three round trips, and half a one to arrive. Slow start needs two more.

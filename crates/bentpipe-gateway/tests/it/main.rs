@@ -13,4 +13,5 @@ mod packaged;
 mod real_time;
 mod seeds;
 mod sky;
+mod threads;
 mod world;

@@ -3,38 +3,20 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bentpipe_gateway::ClientAddress;
 use socket2::{Domain, Socket, Type};
 
 use crate::hosts::{connect, serve};
+use crate::threads::Threads;
 use crate::world::{Path, SERVER, World, run};
 
 /// A second host behind the near box.
 const NEIGHBOUR: &str = "10.1.0.3";
 /// No host has this address.
 const SILENT: &str = "10.2.0.77";
-
-/// Stops its threads and joins them when it is dropped.
-struct Threads {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<u64>>,
-}
-
-impl Threads {
-    fn new() -> Self {
-        Threads { stop: Arc::default(), threads: Vec::new() }
-    }
-
-    /// The threads' counts.
-    fn join(mut self) -> u64 {
-        self.stop.store(true, Ordering::Relaxed);
-        self.threads.drain(..).map(|thread| thread.join().expect("it does not panic")).sum()
-    }
-}
 
 /// Starts a connection from the neighbour. The caller decides whether to wait for it.
 fn begin(to: SocketAddr, waits: bool) -> std::io::Result<Socket> {
@@ -50,21 +32,22 @@ fn begin(to: SocketAddr, waits: bool) -> std::io::Result<Socket> {
 
 /// Opens connections at a rate per second and resets each, in a thread.
 fn opens_and_resets(world: &World, rate: u32) -> Threads {
-    let mut threads = Threads::new();
-    let stop = threads.stop.clone();
-    threads.threads.push(world.client.spawn(move || {
-        let (start, mut count) = (Instant::now(), 0);
-        while !stop.load(Ordering::Relaxed) {
-            if start.elapsed() < count as u32 * Duration::from_secs(1) / rate {
-                std::thread::sleep(Duration::from_millis(1));
-                continue;
+    let mut threads = Threads::default();
+    threads.add(|is_over| {
+        world.client.spawn(move || {
+            let (start, mut count) = (Instant::now(), 0);
+            while !is_over.load(Ordering::Relaxed) {
+                if start.elapsed() < count as u32 * Duration::from_secs(1) / rate {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                let port = 10_000 + (count % 100) as u16;
+                drop(begin(SocketAddr::new(SERVER.parse().expect("an address"), port), true));
+                count += 1;
             }
-            let port = 10_000 + (count % 100) as u16;
-            drop(begin(SocketAddr::new(SERVER.parse().expect("an address"), port), true));
-            count += 1;
-        }
-        count
-    }));
+            count
+        })
+    });
     threads
 }
 
@@ -125,31 +108,32 @@ fn urgent_packets_leave_half_of_link() {
     let got = upload(&world);
     std::thread::sleep(Duration::from_secs(3));
     let before = rate(&got, Duration::from_secs(3));
-    let mut flood = Threads::new();
-    let stop = flood.stop.clone();
-    flood.threads.push(world.client.spawn(move || {
-        let sockets = [(9, 46 << 2), (53, 0)].map(|(port, tos)| {
-            let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).expect("the kernel has UDP");
-            socket.bind(&SocketAddr::new(NEIGHBOUR.parse().expect("an address"), 0).into()).expect("a free port");
-            socket.set_tos_v4(tos).expect("anyone may");
-            socket
-                .connect(&SocketAddr::new(SERVER.parse().expect("an address"), port).into())
-                .expect("UDP asks nobody");
-            socket
-        });
-        let (start, mut count) = (Instant::now(), 0u32);
-        while !stop.load(Ordering::Relaxed) {
-            // 1000 bytes of payload are 1028 with headers: 973 per second are 8 Mbit/s.
-            if start.elapsed() < count * Duration::from_secs(1) / 973 {
-                std::thread::sleep(Duration::from_millis(1));
-                continue;
+    let mut flood = Threads::default();
+    flood.add(|is_over| {
+        world.client.spawn(move || {
+            let sockets = [(9, 46 << 2), (53, 0)].map(|(port, tos)| {
+                let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).expect("the kernel has UDP");
+                socket.bind(&SocketAddr::new(NEIGHBOUR.parse().expect("an address"), 0).into()).expect("a free port");
+                socket.set_tos_v4(tos).expect("anyone may");
+                socket
+                    .connect(&SocketAddr::new(SERVER.parse().expect("an address"), port).into())
+                    .expect("UDP asks nobody");
+                socket
+            });
+            let (start, mut count) = (Instant::now(), 0u32);
+            while !is_over.load(Ordering::Relaxed) {
+                // 1000 bytes of payload are 1028 with headers: 973 per second are 8 Mbit/s.
+                if start.elapsed() < count * Duration::from_secs(1) / 973 {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                // The server's "port unreachable" answers do not matter.
+                let _ = sockets[count as usize % 2].send(&[0; 1000]);
+                count += 1;
             }
-            // The server's "port unreachable" answers do not matter.
-            let _ = sockets[count as usize % 2].send(&[0; 1000]);
-            count += 1;
-        }
-        u64::from(count)
-    }));
+            u64::from(count)
+        })
+    });
     std::thread::sleep(Duration::from_secs(2));
     let during = rate(&got, Duration::from_secs(6));
     let count = flood.join();
@@ -166,22 +150,23 @@ fn silent_servers_keep_nobody_out(world: &World, far_is_ready: impl Fn()) {
     // Without this neighbour entry the far box would ask for the address, get no answer, and refuse.
     run(&world.far, &format!("ip neigh add {SILENT} lladdr 02:00:00:00:00:01 dev lan"));
     far_is_ready();
-    let mut threads = Threads::new();
-    let stop = threads.stop.clone();
-    threads.threads.push(world.client.spawn(move || {
-        let mut held = std::collections::VecDeque::new();
-        let mut count = 0;
-        while !stop.load(Ordering::Relaxed) {
-            let port = 1000 + (count % 60_000) as u16;
-            held.extend(begin(SocketAddr::new(SILENT.parse().expect("an address"), port), false).ok());
-            if held.len() > 500 {
-                held.pop_front();
+    let mut threads = Threads::default();
+    threads.add(|is_over| {
+        world.client.spawn(move || {
+            let mut held = std::collections::VecDeque::new();
+            let mut count = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let port = 1000 + (count % 60_000) as u16;
+                held.extend(begin(SocketAddr::new(SILENT.parse().expect("an address"), port), false).ok());
+                if held.len() > 500 {
+                    held.pop_front();
+                }
+                count += 1;
+                std::thread::sleep(Duration::from_millis(2));
             }
-            count += 1;
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        count
-    }));
+            count
+        })
+    });
     std::thread::sleep(Duration::from_secs(2));
     let (at, server) = serve(&world.server, SERVER, 100, |mut stream, _| {
         let mut byte = [0];

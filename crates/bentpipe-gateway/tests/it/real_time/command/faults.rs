@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bentpipe_engine::Step;
 use bentpipe_engine::units;
@@ -216,7 +216,7 @@ fn garbage_from_all_sides() {
         let _ = stream.read_to_end(&mut Vec::new());
     };
     (0..20).for_each(|_| ask(b"GET /metrics HTTP/1.1\r\n\r\n"));
-    let before = pair.fresh_status("far");
+    let before = settled(&pair, "far");
     let memory = anonymous(&pair.gateways[1]);
 
     let socket = stranger.inside(|| {
@@ -245,7 +245,7 @@ fn garbage_from_all_sides() {
         throw(&changed);
         throw(&whole[..round % whole.len()]);
         if round % 50 == 0 {
-            let start = std::time::Instant::now();
+            let start = Instant::now();
             asks(&mut stream).expect("it is open all the while");
             (asked, worst) = (asked + 1, worst.max(start.elapsed()));
             let mut control = UnixStream::connect(pair.folder.path().join("far.sock")).expect("it listens");
@@ -274,6 +274,21 @@ fn garbage_from_all_sides() {
     assert!(grown < BOUND, "{grown} B");
     drop(stream);
     pair.end();
+}
+
+/// The status of a gateway that has looked at its rules once: a second after its start it listens to the kernel's notifications and runs
+/// `nft` and `ip`, which takes descriptors. The number of descriptors has then been the same for three seconds.
+fn settled(hosts: &Hosts, name: &str) -> serde_json::Value {
+    let mut status = hosts.fresh_status(name);
+    let mut since = Instant::now();
+    while since.elapsed() < Duration::from_secs(3) {
+        let next = hosts.fresh_status(name);
+        if next["process"]["open_fds"] != status["process"]["open_fds"] {
+            since = Instant::now();
+        }
+        status = next;
+    }
+    status
 }
 
 /// Idle connections cost almost nothing, and leave nothing behind. `sockets`: of each connection, at each gateway.
@@ -311,7 +326,7 @@ pub(crate) fn a_thousand_idle(hosts: &Hosts, names: &[&str], table: &str, socket
     };
     // The first ones include the memory that is allocated once.
     let warm = open(20);
-    let before: Vec<_> = names.iter().map(|name| hosts.fresh_status(name)).collect();
+    let before: Vec<_> = names.iter().map(|name| settled(hosts, name)).collect();
     let idle = open(COUNT);
     let there: Vec<_> = names.iter().map(|name| hosts.fresh_status(name)).collect();
     let number = |status: &serde_json::Value, key: &str| status["process"][key].as_u64().expect("a number");

@@ -1,12 +1,12 @@
 //! What happens to new connections when a gateway dies.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::pair::{Line, SERVER, asks, echo, inside};
+use crate::threads::Threads;
 
 /// The number of SYNs that the near box has forwarded unencrypted so far.
 fn leaked(line: &Line) -> u64 {
@@ -42,17 +42,18 @@ fn a_dead_gateway_leaks_nothing() {
     asked().expect("through the gateways");
 
     // A client that tries all the time.
-    let (is_over, tries) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let trying = {
-        let (client, is_over, tries) = (line.client.clone(), is_over.clone(), tries.clone());
-        client.spawn(move || {
+    let mut trying = Threads::default();
+    trying.add(|is_over| {
+        line.client.spawn(move || {
+            let mut tries = 0;
             while !is_over.load(Ordering::SeqCst) {
                 let _ = std::net::TcpStream::connect_timeout(&server, Duration::from_millis(200));
-                tries.fetch_add(1, Ordering::SeqCst);
+                tries += 1;
                 std::thread::sleep(Duration::from_millis(1));
             }
+            tries
         })
-    };
+    });
     near.0.kill().expect("it runs");
     near.0.wait().expect("it ends");
     asked().expect_err("it is refused");
@@ -67,9 +68,7 @@ fn a_dead_gateway_leaks_nothing() {
     let mut near = line.start("near", 1024);
     line.wait_until_up(&["near"], true);
     asked().expect("through the gateways");
-    is_over.store(true, Ordering::SeqCst);
-    trying.join().expect("no panic");
-    let tries = tries.load(Ordering::SeqCst);
+    let tries = trying.join();
     println!("{tries} tries, {} of them in clear", leaked(&line) - before);
     assert!(tries > 20, "{tries}");
     assert_eq!(leaked(&line), before, "none of {tries} leaked");

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bentpipe_gateway::Instance;
@@ -12,6 +12,7 @@ use bentpipe_gateway::Instance;
 use super::hub::Hub;
 use super::pair::{Line, METRICS, Running, asks, attach, bentpipe, echo, inside, until};
 use crate::namespace::Namespace;
+use crate::threads::Threads;
 
 /// Two gateways of different shapes on one machine, each with its own clients. What happens to one does not affect the other.
 #[test]
@@ -285,22 +286,23 @@ fn rules_come_back_without_descriptors() {
         let asked = |_| line.connect(at).and_then(|mut stream| asks(&mut stream).map(|()| stream)).ok();
         held.extend((0..50).filter_map(asked));
     }
-    let is_over = Arc::new(AtomicBool::new(false));
-    let hanging = [(); 16].map(|()| {
-        let is_over = is_over.clone();
-        line.near.spawn(move || {
-            while !is_over.load(Ordering::Relaxed) {
-                let _ = TcpStream::connect(METRICS).and_then(|mut stream| stream.read(&mut [0]));
-            }
-        })
-    });
+    let mut hanging = Threads::default();
+    for _ in 0..16 {
+        hanging.add(|is_over| {
+            line.near.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let _ = TcpStream::connect(METRICS).and_then(|mut stream| stream.read(&mut [0]));
+                }
+                0
+            })
+        });
+    }
     std::thread::sleep(Duration::from_secs(1));
     let status = line.fresh_status("near");
     inside(&line.near, "nft flush ruleset");
     until("they come back", || inside(&line.near, "nft list ruleset").contains("jump ours"));
     assert!(!line.said("near").contains("may be missing"), "{status} {}", line.said("near"));
-    is_over.store(true, Ordering::Relaxed);
-    hanging.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    hanging.join();
     assert!(held.len() > 30, "{}", held.len());
 }
 

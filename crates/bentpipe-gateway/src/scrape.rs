@@ -4,9 +4,9 @@
 //! request takes at most [`PATIENCE`], and there are at most [`MAX_SCRAPERS`] at a time.
 //!
 //! A further scraper takes the place of another one: the oldest of the address with the most scrapers. So nobody who holds
-//! connections open keeps Prometheus out. At most one place is taken per [`TURN`], so a scraper has its place for
-//! [`MAX_SCRAPERS`] turns at least. That is enough for an answer, even while others of its address connect again and
-//! again.
+//! connections open keeps Prometheus out. A scraper has its place for [`MIN_TIME`] at least. That is enough for an
+//! answer, even while others of its address connect again and again. One that loses its place still has its answer if
+//! its request has arrived and the answer takes less than [`GRACE`].
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -26,9 +26,11 @@ const MAX_HEADERS: usize = 64;
 /// Maximum time from the connection to the end of the answer; Prometheus waits 10 s.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_SCRAPERS: usize = 8;
-/// The pause after a scraper has lost its place to another one. A page takes some milliseconds, and a full queue of
-/// connections, 128, waits for 1.3 s.
-const TURN: Duration = Duration::from_millis(10);
+/// Minimum time for a scraper. A page takes some milliseconds, but on a busy machine the scraper may send its request
+/// late, and its thread may run late. If a full queue of 128 connections sends nothing, the last waits for 2.4 s.
+const MIN_TIME: Duration = Duration::from_millis(150);
+/// How long a scraper that has lost its place may still write. If all of a full queue take it, the last waits for 6.4 s.
+const GRACE: Duration = Duration::from_millis(if cfg!(test) { 2000 } else { 50 });
 /// How long a page is used again. Making it takes up to milliseconds of a processor, which the gateway's loop may need.
 const FRESH: Duration = Duration::from_millis(100);
 /// The pause after the system has refused a connection, so that the thread does not spin.
@@ -73,8 +75,8 @@ impl Scrape {
                 };
                 let page = page.clone();
                 if let Some(evicted) = scrapers.begin(from.ip(), stream, move |stream| answer(stream, || page.get())) {
+                    std::thread::sleep(MIN_TIME.saturating_sub(evicted.begun.elapsed()));
                     evicted.end();
-                    std::thread::sleep(TURN);
                 }
             }
         })?;
@@ -102,11 +104,18 @@ impl<F: Fn() -> String> Page<F> {
 struct Scraper {
     stream: Arc<TcpStream>,
     thread: JoinHandle<()>,
+    begun: Instant,
 }
 
 impl Scraper {
-    /// Ends the connection and waits for the thread, which then neither reads nor writes.
+    /// Ends the connection and waits for the thread. It can read what has arrived, and no more, and has some time to
+    /// answer: on a busy machine it may not have run since the request came.
     fn end(self) {
+        let since = Instant::now();
+        let _ = self.stream.shutdown(Shutdown::Read);
+        while !self.thread.is_finished() && since.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let _ = self.stream.shutdown(Shutdown::Both);
         let _ = self.thread.join();
     }
@@ -155,7 +164,7 @@ impl Scrapers {
         };
         // If no thread can be started, the connection is closed.
         let thread = std::thread::Builder::new().name("scraper".into()).spawn(work).ok()?;
-        places.scrapers.insert(id, Scraper { stream, thread });
+        places.scrapers.insert(id, Scraper { stream, thread, begun: Instant::now() });
         let evicted = places.by_age.begin(self.clock.now(), id, from)?;
         places.scrapers.remove(&evicted)
     }
@@ -194,7 +203,7 @@ fn answer(mut stream: &TcpStream, page: impl FnOnce() -> Arc<str>) -> io::Result
         stream.set_read_timeout(left(until)?)?;
         let mut buffer = [0; 1024];
         match stream.read(&mut buffer)? {
-            0 => break Asked::Bad,
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => head.extend_from_slice(&buffer[..count]),
         }
     };
@@ -321,6 +330,31 @@ mod tests {
         let most = 1 + begun.elapsed().as_nanos().div_ceil(FRESH.as_nanos()) as usize;
         let made = made.load(std::sync::atomic::Ordering::SeqCst);
         assert!((1..=most).contains(&made), "{made} of {most}");
+    }
+
+    /// A scraper loses its place while its page is made. It has its answer.
+    #[test]
+    fn a_request_that_has_arrived_is_answered() {
+        let scrape = Scrape::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let at = scrape.local().expect("it is bound");
+        let (begins, begun) = std::sync::mpsc::channel();
+        let (goes_on, may_go_on) = std::sync::mpsc::channel();
+        let gate = Mutex::new((begins, may_go_on));
+        let page = move || {
+            let gate = gate.lock().expect("no panic");
+            gate.0.send(()).expect("the test waits");
+            gate.1.recv().expect("the test goes on");
+            "up 1\n".to_owned()
+        };
+        scrape.serve(page).expect("a thread");
+        let asked = std::thread::spawn(move || ask(at, b"GET /metrics HTTP/1.1\r\n\r\n"));
+        begun.recv().expect("the page is being made");
+        // The last of these takes its place.
+        let later = [(); MAX_SCRAPERS].map(|()| TcpStream::connect(at).expect("it listens"));
+        std::thread::sleep(2 * MIN_TIME);
+        goes_on.send(()).expect("the page is being made");
+        assert!(asked.join().expect("no panic").ends_with("up 1\n"));
+        drop(later);
     }
 
     /// Sixty scrapers that never finish their requests: the oldest lose their places at once and the others after a while. Meanwhile a real

@@ -10,9 +10,8 @@ use bentpipe_engine::units;
 use bentpipe_gateway::tunnel::{PrivateKey, Todo, Tunnel, TunnelConfig};
 
 use super::memory::anonymous;
-use super::pair::{
-    Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, many_descriptors, send, until,
-};
+use super::pair::{Hosts, NAMES, Pair, Running, SERVER, Wanted, asks, bytes, echo, inside, send, until};
+use crate::hosts::many_descriptors;
 use crate::namespace::Namespace;
 
 /// Without free descriptors, new connections are refused, open ones continue, and status is answered. When some are closed, new ones are

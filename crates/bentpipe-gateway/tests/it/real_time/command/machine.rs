@@ -274,7 +274,7 @@ fn rules_that_cannot_come_back_at_once_come_back_later() {
 /// Two hosts use up the descriptors for connections, and others hold all places of scrapers. The gateway still has enough to run `nft`.
 #[test]
 fn rules_come_back_without_descriptors() {
-    super::pair::many_descriptors();
+    crate::hosts::many_descriptors();
     let line = Line::new("100 Mbit/s");
     let (_near, _far) = (line.start("near", 80), line.start("far", 1024));
     line.wait_until_up(&["near", "far"], true);

@@ -3,7 +3,8 @@
 use std::net::TcpStream;
 
 use super::hub::Hub;
-use super::pair::{Hosts, Line, Running, asks, echo, many_descriptors};
+use super::pair::{Hosts, Line, Running, asks, echo};
+use crate::hosts::many_descriptors;
 
 /// Connections of the client to the server, each of which has answered once.
 struct Older {

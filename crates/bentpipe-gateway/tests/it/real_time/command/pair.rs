@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use bentpipe_engine::link::LinkConfig;
 use bentpipe_io::Tun;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
 use crate::namespace::Namespace;
@@ -384,10 +383,4 @@ pub(crate) fn send(stream: &TcpStream, bytes: Vec<u8>) -> JoinHandle<()> {
         writer.write_all(&bytes).expect("the gateway takes it");
         writer.shutdown(std::net::Shutdown::Write).expect("it is open");
     })
-}
-
-/// Raises the limit of open files of this process to what the system allows.
-pub(crate) fn many_descriptors() {
-    let limit = getrlimit(Resource::RLIMIT_NOFILE).expect("there is one");
-    setrlimit(Resource::RLIMIT_NOFILE, limit.1.min(8192), limit.1).expect("no more than is allowed");
 }

@@ -10,7 +10,8 @@ use bentpipe_engine::wire::tcp::Translation;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::hub::Hub;
-use super::pair::{Hosts, Line, NAMES, Pair, SERVER, Wanted, asks, echo, inside, many_descriptors};
+use super::pair::{Hosts, Line, NAMES, Pair, SERVER, Wanted, asks, echo, inside};
+use crate::hosts::many_descriptors;
 use crate::namespace::Namespace;
 
 /// A second host behind the box.

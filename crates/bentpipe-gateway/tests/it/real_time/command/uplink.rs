@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::faults::{a_thousand_idle, without_descriptors};
 use super::hub::Hub;
-use super::pair::{Running, asks, bytes, echo, inside, many_descriptors, until};
+use super::pair::{Running, asks, bytes, echo, inside, until};
+use crate::hosts::many_descriptors;
 use crate::namespace::Namespace;
 
 /// The names of a gateway called `hub`.

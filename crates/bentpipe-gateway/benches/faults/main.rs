@@ -9,6 +9,8 @@
 mod away;
 #[path = "../../tests/it/real_time/command/memory.rs"]
 mod flooded;
+#[path = "../../tests/it/hosts.rs"]
+mod hosts;
 #[path = "../../tests/it/real_time/command/hub.rs"]
 mod hub;
 #[path = "../../../bentpipe-io/tests/it/real_time/namespace.rs"]

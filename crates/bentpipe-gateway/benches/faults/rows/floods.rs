@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Measured;
-use crate::pair::{Line, asks, echo, inside, many_descriptors};
+use crate::hosts::many_descriptors;
+use crate::pair::{Line, asks, echo, inside};
 
 /// The address of a second host behind the near box.
 const OTHER: [u8; 4] = [10, 1, 0, 3];

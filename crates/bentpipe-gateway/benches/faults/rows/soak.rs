@@ -14,8 +14,9 @@ use bentpipe_engine::stream::Stream;
 
 use self::looks::{LOOK_AFTER, Looks};
 use crate::Measured;
+use crate::hosts::many_descriptors;
 use crate::namespace::Namespace;
-use crate::pair::{Line, NAMES, Running, inside, many_descriptors};
+use crate::pair::{Line, NAMES, Running, inside};
 pub(super) use one_box::run as run_one_box;
 
 /// No transfer may wait longer for its connection or its next byte.

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::Measured;
+use crate::hosts::many_descriptors;
 use crate::namespace::Namespace;
-use crate::pair::{Hosts, Running, attach, bentpipe, folder, inside, many_descriptors};
+use crate::pair::{Hosts, Running, attach, bentpipe, folder, inside};
 
 struct Field {
     hosts: Hosts,

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::{Form, Gateways, Load, Looks, endure, serve_object};
 use crate::Measured;
+use crate::hosts::many_descriptors;
 use crate::hub::Hub;
-use crate::pair::{Running, inside, many_descriptors};
+use crate::pair::{Running, inside};
 
 #[derive(Clone, Copy, Debug)]
 enum Fault {

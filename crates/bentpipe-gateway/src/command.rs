@@ -153,8 +153,8 @@ fn start(how: How<'_>, file: &GatewayFile, peers: Option<Peers>) -> Result<End, 
         }
         ShapeTable::Link(table) => {
             joined(how, file, peers(), plan::link(file, table)?, |_: &mut LinkShape, read| match read.is_hub() {
-                true => "satellite.rate has been updated",
-                false => "peer_prefixes and throughput_advice have been updated",
+                true => "satellite.rate is as in the file",
+                false => "peer_prefixes and throughput_advice are as in the file",
             })
         }
         ShapeTable::Both(split, link) => {

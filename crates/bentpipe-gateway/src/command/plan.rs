@@ -155,13 +155,13 @@ pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'stat
     let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return NOTHING };
     shape.reconfigure(&split_config(file, table));
     match file.is_hub() {
-        true => "satellite.rate, client_address, allow and deny have been updated",
-        false => "client_address, without_peer, allow, deny and peer_prefixes have been updated",
+        true => "satellite.rate, client_address, allow and deny are as in the file",
+        false => "client_address, without_peer, allow, deny and peer_prefixes are as in the file",
     }
 }
 
 pub(super) const NOTHING: &str = "this shape has no setting that changes while it runs";
-const ONE_BOX: &str = "client_address, allow and deny have been updated";
+const ONE_BOX: &str = "client_address, allow and deny are as in the file";
 
 /// True if a change takes effect only at the next start.
 pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {

@@ -67,7 +67,9 @@ pub fn nearest(scenario: &Scenario, control: &str) -> Scenario {
     for flow in &mut scenario.flows {
         let FlowKind::Tcp(tcp) = &mut flow.kind else { continue };
         let tcp = Arc::make_mut(tcp);
-        for end in [&mut tcp.sender, &mut tcp.receiver] {
+        // Of a connection through a gateway, only the hosts' ends are Linux's.
+        let receiver = tcp.splits.last_mut().map_or(&mut tcp.receiver, |split| &mut split.receiver);
+        for end in [&mut tcp.sender, receiver] {
             let TcpConfig { variant, ack, rto, shortcuts, .. } = linux;
             (end.variant, end.ack, end.rto) = (variant, ack, rto);
             end.shortcuts.ssthresh_base = shortcuts.ssthresh_base;

@@ -14,7 +14,7 @@ use bentpipe_engine::units::{Duration, Time};
 use bentpipe_engine::wire::ip::{self, Ports};
 use bentpipe_engine::{Context, NoProbe, Step};
 use bentpipe_io::{Endpoint, Lateness, Packet, Peer, Receipt, hurry};
-use bentpipe_study::scenario::{FlowId, FlowKind, NodeId, Scenario, TcpFlow, Workload};
+use bentpipe_study::scenario::{FlowId, FlowKind, Met, NodeId, Scenario, Split, Workload};
 
 use super::{EmulateError, Unsupported};
 use crate::network::{Exit, Network};
@@ -43,38 +43,39 @@ pub struct Bulk<'s> {
     pub start: Time,
     /// Its size in bytes.
     pub bytes: u64,
-    tcp: &'s TcpFlow,
+    sender: &'s TcpConfig,
+    receiver: &'s TcpConfig,
 }
 
 impl Bulk<'_> {
     /// Maximum receive window in bytes.
     pub fn receive_buffer(&self) -> u32 {
-        self.tcp.receiver.receive_buffer
+        self.receiver.receive_buffer
     }
 
     /// The initial receive window in bytes, if the window grows to its maximum.
     pub fn first_window(&self) -> Option<u32> {
-        self.tcp.receiver.first_window
+        self.receiver.first_window
     }
 
     /// The sender's memory in bytes for unacknowledged data, if limited.
     pub fn send_buffer(&self) -> Option<u64> {
-        self.tcp.sender.send_buffer
+        self.sender.send_buffer
     }
 
     /// The size with which the send buffer begins, if it is limited.
     pub fn first_send_buffer(&self) -> u64 {
-        self.tcp.sender.first_send_buffer
+        self.sender.first_send_buffer
     }
 
     /// Maximum segment size in bytes.
     pub fn mss(&self) -> u16 {
-        self.tcp.sender.mss
+        self.sender.mss
     }
 
     /// True if segments have timestamps.
     pub fn timestamps(&self) -> bool {
-        self.tcp.sender.timestamps && self.tcp.receiver.timestamps
+        self.sender.timestamps && self.receiver.timestamps
     }
 }
 
@@ -83,13 +84,6 @@ impl Bulk<'_> {
 /// # Errors
 /// Returns [`Unsupported`] for the first flow that real ends do not support.
 pub fn bulks(scenario: &Scenario) -> Result<Vec<Bulk<'_>>, Unsupported> {
-    if let Some(name) = scenario.gateways.names().next() {
-        return Err(Unsupported {
-            key: format!("gateways.{name}"),
-            what: "transfers between real ends are measured without gateways".to_owned(),
-            expected: "no [[gateways]]; `shell` and `emulate` run them",
-        });
-    }
     FlowId::first(scenario.flows.len()).map(|flow| bulk(scenario, flow)).collect()
 }
 
@@ -107,10 +101,20 @@ fn bulk(scenario: &Scenario, flow: FlowId) -> Result<Bulk<'_>, Unsupported> {
     if spec.dscp != 0 && !scenario.layers.is_empty() {
         return refuse(".dscp", "real ends leave the DSCP at 0, and a layer uses it", "no `dscp`");
     }
-    if !tcp.splits.is_empty() || tcp.spoof.is_some() {
+    // The boxes of a gateway have sockets of their own.
+    let (receiver, is_split) = match tcp.splits.as_slice() {
+        [] => (&tcp.receiver, false),
+        [Split { gateway: Some(Met::Uplink { client_opens: false, .. }), .. }] => {
+            let what = "a gateway of shape `uplink` takes connections that its clients open, and here the sender opens";
+            return refuse("", what, "a flow from a client, or another shape");
+        }
+        [Split { gateway: Some(_), receiver, .. }] => (receiver, false),
+        _ => (&tcp.receiver, true),
+    };
+    if is_split || tcp.spoof.is_some() {
         return refuse(".split", "real ends support one TCP connection", "a flow without `split` and `spoof`");
     }
-    for TcpConfig { shortcuts, tcb_sharing, .. } in [tcp.sender, tcp.receiver] {
+    for TcpConfig { shortcuts, tcb_sharing, .. } in [&tcp.sender, receiver] {
         let on_the_wire = shortcuts.handshake == Handshake::ThreeWay
             && shortcuts.window_unit == WindowUnit::Bytes
             && !shortcuts.ns2_lengths
@@ -120,12 +124,21 @@ fn bulk(scenario: &Scenario, flow: FlowId) -> Result<Bulk<'_>, Unsupported> {
             let what = "it uses simulator shortcuts that are impossible on the wire";
             return refuse(".tcp", what, "profile = \"rfc\", or no `shortcuts` of the handshake, window and lengths");
         }
-        if tcb_sharing != TcbSharing::Off {
+        if *tcb_sharing != TcbSharing::Off {
             return refuse(".tcp", "real ends do not share state", "tcb_sharing = \"off\"");
         }
     }
     let start = Time::ZERO + spec.start;
-    Ok(Bulk { flow, name: &spec.name, from: spec.from, to: spec.to, start, bytes: bytes.get(), tcp })
+    Ok(Bulk {
+        flow,
+        name: &spec.name,
+        from: spec.from,
+        to: spec.to,
+        start,
+        bytes: bytes.get(),
+        sender: &tcp.sender,
+        receiver,
+    })
 }
 
 /// The result of a transfer.
@@ -194,6 +207,10 @@ fn drive<W: Wakeups>(
     wakeups: impl FnOnce() -> io::Result<W>,
     go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<(Vec<Transferred>, Lateness), EmulateError> {
+    if let Some(name) = scenario.gateways.names().next() {
+        let what = "the engine's ends are in one process, and gateways stand between hosts".to_owned();
+        return Err(Unsupported { key: format!("gateways.{name}"), what, expected: "no [[gateways]]" }.into());
+    }
     let plan = Plan::new(scenario, &[])?;
     let mut network = Network::new(scenario, &plan.hosts)?;
     let host = |node| {
@@ -272,7 +289,7 @@ fn addressee<'t, 's>(transfers: &'t mut [Transfer<'s>], packet: &[u8]) -> Option
 impl<'s> Transfer<'s> {
     fn listening(n: usize, bulk: Bulk<'s>, from: HostId, to: HostId, now: Time) -> Self {
         let local = SocketAddr::from((Addressing::default().v4(to), SERVER_PORT + n as u16));
-        let endpoint = Endpoint::open(&mut context(now, &mut NoProbe), bulk.tcp.receiver, local, Peer::Accept, 1);
+        let endpoint = Endpoint::open(&mut context(now, &mut NoProbe), *bulk.receiver, local, Peer::Accept, 1);
         let server = End { here: to, there: from, endpoint, timer: None };
         let result = Transferred { intact: true, ..Transferred::default() };
         Transfer { bulk, client: None, server, written: 0, read: 0, closed: false, result }
@@ -285,7 +302,7 @@ impl<'s> Transfer<'s> {
         let peer = Peer::Connect(SocketAddr::from((addressing.v4(there), SERVER_PORT + n as u16)));
         let buffer = self.bulk.bytes.clamp(1, MAX_HELD) as usize;
         let cx = &mut Context { now, who: Who(0), probe: &mut NoProbe };
-        let endpoint = Endpoint::open(cx, self.bulk.tcp.sender, local, peer, buffer);
+        let endpoint = Endpoint::open(cx, *self.bulk.sender, local, peer, buffer);
         self.client = Some(End { here, there, endpoint, timer: None });
     }
 

@@ -199,6 +199,7 @@ Examples:
   bentpipe verify geo-bursts --set flows.download.bytes='20 MB' --no-kernel
   bentpipe verify geo --sysctl tcp_recovery=0 --route 'quickack 1'
   bentpipe verify geo --plot windows.svg
+  bentpipe verify geo-gateway --control cubic --tolerance 3
 
 Each flow runs in virtual time, in real time with the engine's own TCP over the
 same links, and (as root) with Linux's TCP between network namespaces. This
@@ -206,7 +207,11 @@ takes as long as the flows take. Then the engine's real run is repeated --draws
 times in virtual time, with wake-ups as late as those measured. If these draws
 differ from each other, the result depends on the machine's timing. The command
 fails if a real time of the engine differs from virtual time by more than
---tolerance and lies outside the draws.";
+--tolerance and lies outside the draws.
+
+With [[gateways]] only Linux's TCP is measured, through real gateways between
+the namespaces; its times must not differ by more than --tolerance from those
+of the nearest variant.";
 
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_MORE)]
@@ -219,7 +224,7 @@ pub(crate) struct Verify {
     /// Skip the kernel's TCP, which needs root
     #[arg(long)]
     pub(crate) no_kernel: bool,
-    /// Maximum difference between the engine's times, percent
+    /// Maximum difference between the engine's times, or with [[gateways]] between Linux's and virtual ones, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = percent)]
     pub(crate) tolerance: f64,
     /// Number of repetitions with drawn lateness

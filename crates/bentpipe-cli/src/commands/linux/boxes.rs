@@ -90,12 +90,13 @@ impl Gateways {
     }
 
     /// Runs the links until all gateways are ready and their tunnels are up. Returns `Some` if the user ended it before.
+    /// `signals` are those that are caught, if any.
     pub(super) fn wait(
         &mut self,
         scenario: &Scenario,
         boxes: &Boxes,
         emulator: &mut Emulator,
-        signals: &Signals,
+        signals: Option<&Signals>,
     ) -> Result<Option<End>, Failure> {
         let patience = PATIENCE + self.round_trips;
         let limit = emulator.clock().now() + patience;
@@ -103,7 +104,7 @@ impl Gateways {
         loop {
             let now = emulator.clock().now();
             emulator.turn(Some(now + START)).map_err(Failure::broken)?;
-            while let Some(caught) = signals.next().map_err(Failure::broken)? {
+            while let Some(caught) = signals.map_or(Ok(None), Signals::next).map_err(Failure::broken)? {
                 if caught != Caught::Child {
                     return Ok(Some(End::Interrupted));
                 }

@@ -55,7 +55,7 @@ pub(crate) fn emulate(args: &Emulate) -> Result<End, Failure> {
     let boxes = lab.boxes().cloned();
     let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
     if let Some(boxes) = &boxes {
-        if let Some(end) = gateways.wait(&scenario, boxes, lab.emulator_mut(), &signals)? {
+        if let Some(end) = gateways.wait(&scenario, boxes, lab.emulator_mut(), Some(&signals))? {
             return Ok(end);
         }
         lab.restart(&scenario).map_err(refused(&args.world))?;

@@ -2,6 +2,7 @@
 
 mod beside;
 mod boxes;
+mod compared;
 mod control;
 mod doctor;
 mod emulate;
@@ -13,6 +14,7 @@ mod realtime;
 mod shell;
 mod status;
 mod verify;
+mod verify_gateways;
 mod verify_hosts;
 
 use bentpipe_gateway::{Metric, settings};

@@ -62,7 +62,7 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let boxes = behind.boxes().cloned();
     let mut gateways = Gateways::start(&scenario, boxes.as_ref())?;
     if let Some(boxes) = &boxes {
-        if let Some(end) = gateways.wait(&scenario, boxes, behind.emulator_mut(), &signals)? {
+        if let Some(end) = gateways.wait(&scenario, boxes, behind.emulator_mut(), Some(&signals))? {
             return Ok(end);
         }
         behind.restart(&scenario).map_err(refused(&args.world))?;

@@ -14,7 +14,9 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::beside;
-use super::realtime::{overrun, refused, span_of, stall, tap};
+use super::compared::{aside, difference, late, percent, seconds, settings};
+use super::realtime::{overrun, refused, tap};
+use super::verify_gateways::through_gateways;
 use crate::args::Verify;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
@@ -78,6 +80,9 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
         beside::check(path, bulks.len(), "flows", "`bentpipe run --plot` draws simulated flows alone")?;
     }
     interrupt::heed();
+    if scenario.gateways.names().next().is_some() {
+        return through_gateways(args, &scenario, &bulks, &remake, print);
+    }
     let simulated = beside::simulate(&scenario, &mut NoProbe)?;
     let like_kernel = sockets::nearest(&scenario, &args.control);
     let mut sequence = Sequence::new(&like_kernel, None);
@@ -199,17 +204,6 @@ fn summed_up(times: Vec<Option<f64>>) -> Option<Drawn> {
     })
 }
 
-fn settings(args: &Verify) -> KernelSettings {
-    let mut settings = KernelSettings::with_control(&args.control);
-    settings.route.extend(args.route.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned));
-    KernelSettings { sysctls: args.sysctl.clone(), watch: args.plot.is_some(), ..settings }
-}
-
-/// Runs in a thread of its own, whose priority later work need not have.
-pub(super) fn aside<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-}
-
 /// Results of the flows, and the number of packets and trains dropped at full devices. All hosts are captured into `capture`.
 pub(super) fn kernel(
     scenario: &Scenario,
@@ -231,15 +225,9 @@ pub(super) fn kernel(
     Ok((went, lab.emulator().overruns().ok()))
 }
 
-/// The duration of a flow that ended at this time.
-pub(super) fn seconds(bulk: &Bulk<'_>, at: Option<Time>) -> Option<f64> {
-    at.map(|at| at.saturating_since(bulk.start).as_secs_f64())
-}
-
 fn line(bulk: &Bulk<'_>, virtual_time: [Option<Time>; 2], engine: &Transferred, kernel: Option<&Transferred>) -> Line {
     let span = |at| seconds(bulk, at);
     let [simulated_s, nearest_s] = virtual_time.map(span);
-    let difference = |real: Option<f64>, predicted: Option<f64>| Some((real? / predicted? - 1.0) * 100.0);
     let (engine_s, kernel_s) = (span(engine.received_at), kernel.and_then(|kernel| span(kernel.received_at)));
     Line {
         flow: bulk.name.to_owned(),
@@ -289,7 +277,6 @@ fn spread(drawn: &Drawn) -> String {
 }
 
 fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance: f64) -> String {
-    let percent = |difference: Option<f64>| difference.map_or("–".to_owned(), |value| format!("{value:+.2} %"));
     let rows = report.flows.iter().map(|line| {
         vec![
             line.flow.clone(),
@@ -333,19 +320,8 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
             format!("draws: minimum and maximum of {draws} runs in virtual time, with wake-ups as late as measured\n")
         }
     };
-    let late = format!(
-        "{} wake-ups, late by {} (median), {} (99 %), {} (worst)",
-        lateness.count(),
-        span_of(lateness.median()),
-        span_of(lateness.p99()),
-        span_of(lateness.max())
-    );
-    let stalled = lateness.stall().map_or(String::new(), |worst| format!("{}\n", stall(&span_of(worst))));
-    format!(
-        "{}\n\n{table}\n\n{drawn}{verdict}; {late}\n{stalled}{kernel}{overrun}{}\n",
-        scenario.headline(),
-        report.remake.line()
-    )
+    let late = late(lateness);
+    format!("{}\n\n{table}\n\n{drawn}{verdict}; {late}{kernel}{overrun}{}\n", scenario.headline(), report.remake.line())
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ use bentpipe_study::stats::{Sample, median_ratio_interval};
 use serde::{Deserialize, Serialize};
 
 use super::beside;
-use super::verify::{aside, kernel, seconds};
+use super::compared::{aside, seconds};
+use super::verify::kernel;
 use crate::args::VerifyHosts;
 use crate::failure::{End, Failure};
 use crate::output::{self, Inputs, Remake};

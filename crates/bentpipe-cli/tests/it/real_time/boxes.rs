@@ -302,9 +302,40 @@ fn a_program_behind_the_boxes() {
         refused.status.code() == Some(2) && said.contains("link.toml:") && said.contains("gateways.gäte"),
         "{said}"
     );
-    let refused = output(&["verify", &path]);
+}
+
+/// `verify` compares a download from kernel to kernel through the gateways with the simulated one. Without them it takes several times as
+/// long: the link loses a fiftieth of the packets.
+#[test]
+fn verify_measures_through_the_gateways() {
+    if !possible() {
+        return;
+    }
+    // Their box takes connections that clients open, so this is an upload. Losses would be those of the client's own connection.
+    let uplink =
+        scenario(UPLINK, "0 %").replace("from = \"sérver\"\nto = \"cl ient\"", "from = \"cl ient\"\nto = \"sérver\"");
+    for (text, table, key) in [(scenario(SPLIT, "2 %"), "split", "accepted"), (uplink, "uplink", "total")] {
+        let (_folder, path) = file(&text);
+        let end = output(&["verify", &path, "--json", "--control", "bbr", "--tolerance", "15"]);
+        let said = String::from_utf8_lossy(&end.stderr).into_owned();
+        let report: Value = serde_json::from_slice(&end.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+        assert_eq!(count(status(&report, "far box"), table, key), 1, "{report}");
+        assert_eq!((end.status.code(), &report["agrees"]), (Some(0), &true.into()), "{report}");
+    }
+    let (_folder, path) = file(&scenario(SPLIT, "0 %"));
+    for option in [&["--no-kernel"][..], &["--variant", "sack"]] {
+        let refused = output(&[&["verify", &path], option].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains("only Linux's TCP is measured"), "{said}");
+    }
+    let (_folder, download) = file(&scenario(UPLINK, "0 %"));
+    let refused = output(&["verify", &download]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(refused.status.code() == Some(2) && said.contains("measured without gateways"), "{said}");
+    assert!(refused.status.code() == Some(2) && said.contains("takes connections that its clients open"), "{said}");
+    // Times that differ by more than the tolerance are a failure.
+    let end = output(&["verify", &path, "--tolerance", "0"]);
+    let said = String::from_utf8_lossy(&end.stdout).into_owned();
+    assert!(end.status.code() == Some(1) && said.contains("the times differ by more than 0 %"), "{said}");
 }
 
 /// A host beyond this machine is reached through the boxes: with `link` through the tunnel, too.

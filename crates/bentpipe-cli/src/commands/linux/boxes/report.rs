@@ -34,6 +34,11 @@ impl BoxLine {
         BoxLine { ended, status, ..self }
     }
 
+    /// True if it ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// A sum of counters.
     fn count(&self, keys: &[(&str, &str)]) -> Option<u64> {
         let status = self.status.as_ref()?;

@@ -65,7 +65,8 @@ pub(crate) enum Endpoint {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct TcpEnd {
-    /// Time of the application's next action; [`Time::NEVER`] if there is none. The first action opens the connection.
+    /// Time of the application's next action, or of the change of its path if that comes first; [`Time::NEVER`] if there is none. The
+    /// first action opens the connection.
     next_action: Time,
     /// Bytes to write, and bytes to expect, until the flow is done.
     to_send: u64,
@@ -110,6 +111,8 @@ struct Extra {
     responses: Option<Responses>,
     /// When its stack learns that the path has changed.
     path_change: Time,
+    /// Time of the application's next action while the path has not changed.
+    action: Time,
 }
 
 /// What a TCP end does next.
@@ -196,26 +199,45 @@ impl TcpEnd {
     /// Sets the time at which its stack learns that the path has changed.
     pub(crate) fn told_of_path(mut self, at: Option<Duration>) -> Self {
         if let Some(at) = at {
+            let planned = self.next_action;
             self.extra_mut().path_change = Time::ZERO + at;
+            self.plan(planned);
         }
         self
     }
 
     fn extra_mut(&mut self) -> &mut Extra {
-        let none = || Box::new(Extra { pacer: None, responses: None, path_change: Time::NEVER });
+        let none = || Box::new(Extra { pacer: None, responses: None, path_change: Time::NEVER, action: Time::NEVER });
         self.extra.get_or_insert_with(none)
     }
 
-    /// When its stack learns that the path has changed.
-    #[inline(always)]
-    fn path_change(&self) -> Time {
-        self.extra.as_ref().map_or(Time::NEVER, |extra| extra.path_change)
+    /// What this end has to do with a change of its path that is still to come.
+    fn before_change(&mut self) -> Option<&mut Extra> {
+        self.extra.as_deref_mut().filter(|extra| extra.path_change != Time::NEVER)
     }
 
-    /// Handles the signal of the stack that the path has changed. Before it opens, the connection has nothing to do with it.
-    #[cold]
-    fn on_path_changed(&mut self) {
-        self.extra_mut().path_change = Time::NEVER;
+    /// Sets the time of the application's next action.
+    fn plan(&mut self, at: Time) {
+        self.next_action = match self.before_change() {
+            Some(extra) => {
+                extra.action = at;
+                at.min(extra.path_change)
+            }
+            None => at,
+        };
+    }
+
+    /// Time of the application's next action.
+    fn planned(&self) -> Time {
+        let extra = self.extra.as_ref().filter(|extra| extra.path_change != Time::NEVER);
+        extra.map_or(self.next_action, |extra| extra.action)
+    }
+
+    /// Handles the signal of the stack that the path has changed, if it is due. Before it opens, the connection has nothing to do with it.
+    fn heed_path(&mut self, now: Time) {
+        let Some(extra) = self.before_change().filter(|extra| extra.path_change <= now) else { return };
+        extra.path_change = Time::NEVER;
+        self.next_action = extra.action;
         if !self.opened {
             return;
         }
@@ -277,10 +299,10 @@ impl TcpEnd {
             if self.client {
                 let answered = total / response.get().max(1);
                 let asked = (count - self.requests_left) as u64;
-                if answered == asked && self.next_action == Time::NEVER {
+                if answered == asked && self.planned() == Time::NEVER {
                     self.on_answer(cx.now);
                     if self.requests_left > 0 {
-                        self.next_action = cx.now + think;
+                        self.plan(cx.now + think);
                     }
                 }
                 if self.received_at == Some(cx.now) && self.closes {
@@ -357,9 +379,6 @@ impl TcpEnd {
         packets: &mut Store,
         is_ordinary: &mut bool,
     ) -> Next {
-        if self.path_change() <= cx.now {
-            self.on_path_changed();
-        }
         if let Transport::Tcp(connection) = &mut self.connection
             && (*is_ordinary || self.next_action > cx.now && connection.is_ordinary::<P>(cx.now))
         {
@@ -424,6 +443,6 @@ impl TcpEnd {
 
     #[inline(always)]
     fn wait(&self, timer: Time) -> Next {
-        Next::Wait(timer.min(self.next_action).min(self.path_change()))
+        Next::Wait(timer.min(self.next_action))
     }
 }

@@ -14,7 +14,7 @@ const BLOCK: u64 = 1 << 16;
 impl TcpEnd {
     pub(super) fn open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.opened = true;
-        self.next_action = Time::NEVER;
+        self.plan(Time::NEVER);
         if let Some(shared) = &self.shared {
             self.connection.inherit(&mut shared.borrow_mut(), cx.now);
         }
@@ -23,7 +23,7 @@ impl TcpEnd {
             Workload::Bulk(bytes) if self.client => self.write(cx, bytes.get()),
             Workload::Greedy { duration } if self.client => {
                 self.write(cx, ENDLESS);
-                self.next_action = duration.map_or(Time::NEVER, |span| self.start + span);
+                self.plan(duration.map_or(Time::NEVER, |span| self.start + span));
             }
             Workload::RequestResponse { .. } if self.client => self.ask(cx),
             Workload::Paced { .. } if self.client => self.write_paced(cx),
@@ -93,7 +93,7 @@ impl TcpEnd {
     }
 
     fn ask<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
-        self.next_action = Time::NEVER;
+        self.plan(Time::NEVER);
         if let Workload::RequestResponse { request, .. } = *self.workload
             && self.requests_left > 0
         {
@@ -115,17 +115,17 @@ impl TcpEnd {
         let produced = self.produced();
         let Workload::Paced { write, .. } = *self.workload else { return };
         let Some(pacer) = self.extra.as_mut().and_then(|extra| extra.pacer.as_mut()) else { return };
-        self.next_action = Time::NEVER;
-        let mut due = 0;
+        let (mut due, mut next) = (0, Time::NEVER);
         while produced + due < self.to_send {
             if pacer.next() > cx.now {
-                self.next_action = pacer.next();
+                next = pacer.next();
                 break;
             }
             let bytes = write.get().min(self.to_send - produced - due);
             due += bytes;
             pacer.sent(bytes as u32);
         }
+        self.plan(next);
         self.write(cx, due);
     }
 
@@ -137,8 +137,9 @@ impl TcpEnd {
         }
     }
 
-    /// Runs the application's planned action.
+    /// Runs the application's planned action, if it is due, and handles a change of the path.
     pub(crate) fn act<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        self.heed_path(cx.now);
         if !self.opened {
             if cx.now >= self.first_action() {
                 self.open(cx);
@@ -151,7 +152,7 @@ impl TcpEnd {
                 Workload::Paced { .. } => self.write_paced(cx),
                 // The time of a greedy source is over: data in flight is not waited for.
                 _ => {
-                    self.next_action = Time::NEVER;
+                    self.plan(Time::NEVER);
                     self.to_send = self.connection.acknowledged();
                     self.acked_at = Some(cx.now);
                     self.connection.handle(cx, Input::Abort);

@@ -18,7 +18,7 @@ impl TcpEnd {
     pub(crate) fn begin(&mut self, end: EndId, now: Time) {
         (self.end, self.start) = (end, now);
         if !self.opened {
-            self.next_action = self.first_action();
+            self.plan(self.first_action());
         }
     }
 
@@ -62,7 +62,7 @@ impl TcpEnd {
     /// What remains of it, if its connection is closed or in TIME-WAIT and it has nothing more to do.
     pub(crate) fn ended(&self) -> Option<Ended> {
         let Transport::Tcp(connection) = &self.connection else { return None };
-        if !self.is_done() || self.next_action != Time::NEVER {
+        if !self.is_done() || self.planned() != Time::NEVER {
             return None;
         }
         let (rest, model) = match (connection.closed(), self.model) {

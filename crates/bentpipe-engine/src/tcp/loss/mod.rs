@@ -220,6 +220,16 @@ impl Detector {
         Duplicates { count: self.count, threshold, lost }
     }
 
+    /// Without SACK, the bytes of `acked` that duplicate ACKs had reported: a segment each, except the one that was missing (Linux's
+    /// `tcp_add_reno_sack`). SACK blocks report them otherwise.
+    #[inline(always)]
+    pub(in crate::tcp) fn reported_by_duplicates(&self, acked: u64, mss: u64) -> u64 {
+        if self.count == 0 || self.uses_sack() {
+            return 0;
+        }
+        (u64::from(self.count) * mss).min(acked.saturating_sub(mss))
+    }
+
     /// Resets the count.
     #[inline(always)]
     pub(in crate::tcp) fn forget_duplicates(&mut self) {

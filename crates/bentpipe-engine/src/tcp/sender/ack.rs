@@ -128,6 +128,7 @@ impl Sender {
         match self.recovery.phase() {
             Phase::Open => {
                 let acked = ack - self.seq.snd_una;
+                let delivered = delivered + self.loss.reported_by_duplicates(acked, self.mss.into());
                 let rtt = self.advance(cx, ack, sample);
                 if self.departures.forgets_sack() && !self.loss.scoreboard.is_empty() {
                     self.loss.scoreboard.clear();

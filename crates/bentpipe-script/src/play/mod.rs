@@ -134,8 +134,10 @@ impl Player {
 
     fn event(&mut self, event: &Event) -> Result<(), Stop> {
         let is_anchored = matches!(event.when, When::At(_) | When::After(_));
+        // packetdrill counts from the moment at which the previous event happened. That may differ from the time in the script, within the
+        // tolerance.
         let base = match self.last {
-            Some(last) if is_anchored => last,
+            Some(last) if is_anchored && self.strict => last,
             _ => self.now,
         };
         let (from, to) = match event.when {

@@ -106,6 +106,11 @@ impl Host {
         self.poll(id);
         self.flush(id, false);
         self.poll(id);
+        // A reset has ended the handshake, or a segment opened nothing: the listener answers what follows.
+        let is_child = self.sockets.get(&id).is_some_and(|socket| socket.parent.is_some());
+        if is_child && self.conn(id).is_some_and(|conn| conn.state() == State::Listen) {
+            self.forget(id);
+        }
     }
 
     pub(super) fn receive_listening(
@@ -150,10 +155,6 @@ impl Host {
             children.push(child);
         }
         self.receive_on(child, seen, packet);
-        // A segment that opened nothing.
-        if self.conn(child).is_some_and(|conn| conn.state() == State::Listen) {
-            self.forget(child);
-        }
     }
 
     //= RFC 9293 §3.10.7.1: "An incoming segment not containing a RST causes a RST to be sent in response"

@@ -64,6 +64,23 @@ fn a_full_queue_takes_no_syn() {
     assert_eq!(fails(Profile::Linux, &format!("{script}{}{}{}{}", one(1), answer(1), one(2), answer(2))), 7);
 }
 
+//= RFC 9293 §3.10.7.2: "Any acknowledgment is bad if it arrives on a connection still in the LISTEN state."
+#[test]
+fn a_reset_of_a_handshake_makes_room() {
+    let script = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 0) = 0\n\
+        +0 < S 0:0(0) win 100 <mss 1000>\n+0 > S. 0:0(0) ack 1 <...>\n";
+    let again = "+0 < S 0:0(0) win 100 <mss 1000>\n+0 > S. 0:0(0) ack 1 <...>";
+    let late = "+.1 < . 1:1(0) ack 1 win 100\n+0 > R 1:1(0)\n";
+    passes(Profile::Linux, &format!("{script}+.1 < R 1:1(0) win 100\n{late}{again}"));
+    // A reset elsewhere in the window is challenged, and ends nothing.
+    passes(
+        Profile::Linux,
+        &format!(
+            "{script}+.1 < R 2:2(0) win 100\n+0 > . 1:1(0) ack 1\n+.1 < . 1:1(0) ack 1 win 100\n+0 accept(3, ..., ...) = 4"
+        ),
+    );
+}
+
 #[test]
 fn unread_data_is_reset_at_close() {
     let data = "+0 < . 1:1001(1000) ack 1 win 65535\n+0 > . 1:1(0) ack 1001\n";

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::host::Profile;
-use crate::run::{Options, Verdict, run};
+use crate::host::{IpVersion, Profile};
+use crate::lang::Mistake;
+use crate::run::{Options, Played, Verdict, run};
 
 /// An expectation file.
 #[derive(Clone, Debug, Deserialize)]
@@ -19,6 +20,9 @@ pub struct Expectations {
     pub marker: String,
     /// Hosts; the last one that matches a script applies.
     host: Vec<HostFor>,
+    /// IP versions: a script has to pass over each of them, or over the one that it chooses.
+    #[serde(default)]
+    ip: Vec<Ip>,
     /// Unsupported features, each with the reason.
     #[serde(default)]
     unsupported: BTreeMap<String, String>,
@@ -44,6 +48,15 @@ struct HostFor {
     /// Settings that the scripts assume.
     #[serde(default)]
     sysctl: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ip {
+    /// As in `--ip_version`.
+    version: String,
+    /// Largest packet.
+    mtu: Option<u32>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -138,6 +151,9 @@ impl Expectations {
                 return value(format!("sysctl `{wrong}`: expected name=value"));
             }
         }
+        if let Some(ip) = this.ip.iter().find(|ip| IpVersion::named(&ip.version).is_none()) {
+            return value(format!("[[ip]] `{}`: expected ipv4, ipv6 or ipv4-mapped-ipv6", ip.version));
+        }
         for allowed in &this.allowed {
             let has_section = allowed.rfc.starts_with("RFC ") && allowed.rfc.contains('§');
             if !has_section || allowed.sentence.len() < 20 || allowed.difference.is_empty() {
@@ -179,11 +195,31 @@ impl Expectations {
         options
     }
 
+    /// Runs a script over each IP version, up to the first over which it does not pass. Returns that version, if there are several.
+    fn run(&self, path: &str, text: &str) -> (Option<&str>, Result<Played, Mistake>) {
+        let chosen = text.lines().find_map(|line| line.trim().strip_prefix("--ip_version="));
+        let mut options = self.options(path, text);
+        let (mut over, mut played) = (None, None);
+        for ip in self.ip.iter().filter(|ip| chosen.is_none_or(|chosen| chosen.trim() == ip.version)) {
+            options.version = IpVersion::named(&ip.version);
+            options.mtu = ip.mtu;
+            over = Some(ip.version.as_str());
+            let result = run(text, &options);
+            let passes = matches!(&result, Ok(played) if played.verdict == Verdict::Passes);
+            played = Some(result);
+            if !passes {
+                break;
+            }
+        }
+        (over, played.unwrap_or_else(|| run(text, &options)))
+    }
+
     /// Runs a script of the tree and compares its outcome with the file.
     pub fn judge(&self, path: &str, text: &str, tally: &mut Tally) -> Outcome {
         let is_allowed = self.allowed.iter().any(|allowed| allowed.scripts.iter().any(|name| matches(name, path)));
         let is_mistaken = self.mistaken.iter().any(|mistaken| mistaken.scripts.iter().any(|name| matches(name, path)));
-        let outcome = match run(text, &self.options(path, text)) {
+        let (over, played) = self.run(path, text);
+        let outcome = match played {
             _ if is_mistaken => Outcome::Mistaken,
             Err(mistake) => Outcome::Unexpected(format!("cannot be parsed: {mistake}")),
             Ok(played) => {
@@ -200,7 +236,8 @@ impl Expectations {
                     (Verdict::Fails(difference), false) => {
                         tally.failures += 1;
                         let what = format!("{}: {} | {}", difference.line, difference.expected, difference.got);
-                        Outcome::Unexpected(format!("fails at line {what}"))
+                        let over = over.map(|version| format!(" over {version}")).unwrap_or_default();
+                        Outcome::Unexpected(format!("fails{over} at line {what}"))
                     }
                     (Verdict::Unsupported(features), _) => {
                         match features.iter().find(|feature| !self.has_reason(feature)) {
@@ -282,6 +319,7 @@ mod tests {
             ("[[mistaken]]\nscripts = ['a', 'a']\nreason = 'r'", "named twice"),
             ("[[host]]\nprofile = 'bsd'", "expected linux, freebsd or rfc"),
             ("[[host]]\nprofile = 'rfc'\nsysctl = ['a']", "expected name=value"),
+            ("[[ip]]\nversion = '6'", "expected ipv4, ipv6 or"),
             ("alowed = 1", "unknown field"),
         ] {
             let text =
@@ -319,5 +357,31 @@ mod tests {
         assert_eq!(tally.scripts, 8);
         assert_eq!(tally.unexpected.len(), 4);
         assert_eq!(tally.supported().0, 4);
+    }
+
+    /// The MSS that a host offers tells the version and the MTU.
+    #[test]
+    fn a_script_has_to_pass_over_each_ip_version() {
+        let expectations = Expectations::parse(
+            "tree = 't'\nmarker = 'm'\n[[host]]\nprofile = 'linux'\n[[ip]]\nversion = 'ipv4'\n[[ip]]\nversion = 'ipv6'\nmtu = 1600\n",
+        )
+        .expect("sound");
+        let script = |mss: u16| {
+            format!(
+                "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+                 +0 < S 0:0(0) win 100 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss {mss}>\n"
+            )
+        };
+        let mut tally = Tally::default();
+        let mut judge = |text: &str| expectations.judge("a.pkt", text, &mut tally);
+        let fails =
+            |outcome: &Outcome, part: &str| matches!(outcome, Outcome::Unexpected(what) if what.starts_with(part));
+        let both = script(1460);
+        assert!(fails(&judge(&both), "fails over ipv6 at line 5"));
+        assert!(fails(&judge(&script(1540)), "fails over ipv4 at line 5"));
+        // A script that chooses runs over that version only.
+        assert_eq!(judge(&format!("--ip_version=ipv4\n{both}")), Outcome::Passes);
+        assert_eq!(judge(&format!("--ip_version=ipv6\n{}", script(1540))), Outcome::Passes);
+        assert_eq!((tally.scripts, tally.passes, tally.failures), (4, 2, 2));
     }
 }

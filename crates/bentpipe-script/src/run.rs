@@ -17,6 +17,10 @@ pub struct Options {
     pub defined: Vec<String>,
     /// Initial kernel settings of the host, with `sysctl`'s names.
     pub sysctls: Vec<(String, String)>,
+    /// IP version, unless the script chooses one.
+    pub version: Option<IpVersion>,
+    /// Largest packet, unless the script sets one.
+    pub mtu: Option<u32>,
 }
 
 impl Options {
@@ -28,7 +32,7 @@ impl Options {
             Profile::FreeBsd => "FreeBSD",
             Profile::Rfc => "STANDARD",
         };
-        Options { profile, defined: vec![name.to_owned()], sysctls: Vec::new() }
+        Options { profile, defined: vec![name.to_owned()], sysctls: Vec::new(), version: None, mtu: None }
     }
 }
 
@@ -109,6 +113,8 @@ pub fn run(text: &str, options: &Options) -> Result<Played, Mistake> {
 fn settings(script: &Script, options: &Options) -> Result<(Settings, Pace), Mistake> {
     let profile = options.profile;
     let mut settings = Settings::new(profile);
+    settings.version = options.version.unwrap_or(settings.version);
+    settings.mtu = options.mtu.unwrap_or(settings.mtu);
     for (name, value) in &options.sysctls {
         let name = name.trim_start_matches("net.ipv4.").trim_start_matches("net.inet.");
         settings.sysctl(name, value);
@@ -141,12 +147,8 @@ fn take(setting: &Setting, settings: &mut Settings, pace: &mut Pace, is_strict: 
         "tcp_ts_tick_usecs" => pace.tick = Some(number(0, 1_000_000)?).filter(|tick| *tick > 0),
         "mtu" => settings.mtu = number(68, 65_535)? as u32,
         "ip_version" => {
-            settings.version = match value {
-                Some("ipv4") => IpVersion::V4,
-                Some("ipv6") => IpVersion::V6,
-                Some("ipv4-mapped-ipv6") => IpVersion::V4Mapped,
-                _ => return Err("expected ipv4, ipv6 or ipv4-mapped-ipv6".into()),
-            }
+            let version = value.and_then(IpVersion::named);
+            settings.version = version.ok_or("expected ipv4, ipv6 or ipv4-mapped-ipv6")?;
         }
         "mss" if is_strict => settings.mss = Some(number(1, 65_535)? as u16),
         // packetdrill's is the length of the segments in the packets that it joins for the kernel's device.

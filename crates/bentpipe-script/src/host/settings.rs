@@ -42,6 +42,18 @@ pub enum IpVersion {
     V4Mapped,
 }
 
+impl IpVersion {
+    /// The version of that name in `--ip_version`.
+    pub fn named(name: &str) -> Option<IpVersion> {
+        Some(match name {
+            "ipv4" => IpVersion::V4,
+            "ipv6" => IpVersion::V6,
+            "ipv4-mapped-ipv6" => IpVersion::V4Mapped,
+            _ => return None,
+        })
+    }
+}
+
 /// The settings of a host.
 #[derive(Clone, Debug)]
 pub struct Settings {

@@ -128,6 +128,9 @@ pub fn missing(script: &Script, profile: Profile) -> BTreeSet<String> {
                     for name in code.names().iter().filter(unknown) {
                         needs(&format!("TCP_INFO: {name}"));
                     }
+                    if code.names().iter().any(|name| name.starts_with("SK_MEMINFO_")) {
+                        needs("the memory of a socket");
+                    }
                     // Linux's state between a mark and the end of its window.
                     if code.names().iter().any(|name| *name == "TCP_CA_CWR") {
                         needs("TCP_INFO: TCP_CA_CWR");
@@ -158,13 +161,14 @@ fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
         Effect::Sysctl(name, value) => match (name.as_str(), value.trim()) {
             // Only where it makes a difference, see below.
             ("tcp.insecure_rst" | "tcp.insecure_syn", _) => {}
-            ("tcp.ecn.enable" | "tcp_ecn", "0" | "1" | "2" | "3" | "5") => {}
+            ("tcp.ecn.enable" | "tcp_ecn", "0" | "1" | "2" | "3" | "5") | ("tcp_ecn", "4") => {}
             ("tcp.ecn.enable" | "tcp_ecn", _) => needs("accurate ECN"),
             ("tcp.syncookies_only" | "tcp.rexmit_drop_options" | "tcp.pmtud_blackhole_detection", "0") => {}
             ("tcp.syncookies_only", _) => needs("SYN cookies"),
             ("tcp.rexmit_drop_options", _) => needs("dropping options of a repeated SYN"),
             ("tcp.pmtud_blackhole_detection", _) => needs("path MTU discovery"),
-            ("tcp_mtu_probing", "0") => {}
+            // 0: no ACK is held back because another one has left shortly before.
+            ("tcp_mtu_probing" | "tcp_invalid_ratelimit", "0") => {}
             ("tcp_mtu_probing", _) => needs("path MTU discovery"),
             ("tcp_early_retrans", "1" | "2") | ("tcp.rfc5827", "1") => needs("early retransmit"),
             ("tcp_early_retrans" | "tcp.rfc5827", _) => {}
@@ -229,7 +233,10 @@ fn of_call(call: &Call, needs: &mut impl FnMut(&str)) {
         }
     }
     let option = call.arguments.get(2);
+    // Without path MTU discovery, which is what a host here does.
+    let is_plain = symbols.contains(&"IP_PMTUDISC_DONT");
     match call.name.as_str() {
+        "setsockopt" if is_plain => {}
         "setsockopt" | "getsockopt" => {
             let Some(Expr::Word(option)) = option else { return needs("a socket option without a name") };
             let known = OPTIONS.contains(&option.as_str());

@@ -69,12 +69,22 @@ fn one(line: &str, effects: &mut Vec<Effect>) {
         "nstat" if words.get(1).is_some_and(|word| word == ">") => {}
         _ if program.starts_with("sysctl_restore") => {}
         "ip" if words.get(1).is_some_and(|word| word == "tcp_metrics") => {}
+        // Full segments compare equal whether the device has cut them or not.
+        "ethtool" if words.get(1).is_some_and(|word| word == "-K") => offloads(&words[2..], effects),
         "tc" => effects.push(Effect::Foreign("queueing disciplines")),
         "ip" => effects.push(Effect::Foreign("routes")),
         "ss" => effects.push(Effect::Foreign("inet_diag")),
         // Further lines of a `sysctl` command have settings only.
         _ if words.iter().all(|word| word.contains('=')) => settings(&words, effects),
         _ => effects.push(Effect::Foreign("shell commands beyond sysctl and sockstat")),
+    }
+}
+
+/// `ethtool -K DEVICE tso off gso off`: segmentation has no effect here.
+fn offloads(words: &[String], effects: &mut Vec<Effect>) {
+    let is_neutral = |pair: &[String]| matches!(pair[0].as_str(), "tso" | "gso") && pair.len() == 2;
+    if words.len() < 3 || !words[1..].chunks(2).all(is_neutral) {
+        effects.push(Effect::Foreign("shell commands beyond sysctl and sockstat"));
     }
 }
 
@@ -128,6 +138,14 @@ mod tests {
         for command in
             ["tcpdrop", "tcpdrop -a", "tcpdrop -s ESTABLISHED", "tcpdrop -C new -s TIME_WAIT", "tcpdrop TIME_WAIT"]
         {
+            assert!(matches!(effects(command)[..], [Effect::Foreign(_)]), "{command}");
+        }
+    }
+
+    #[test]
+    fn only_segmentation_is_neutral() {
+        assert_eq!(effects("ethtool -K tun0 tso off gso off"), []);
+        for command in ["ethtool -K tun0 gro on", "ethtool -K tun0 tso", "ethtool -K tun0", "ethtool -S tun0"] {
             assert!(matches!(effects(command)[..], [Effect::Foreign(_)]), "{command}");
         }
     }

@@ -34,9 +34,13 @@ impl Host {
             config.rto.max_syn_retries = Some(u8::try_from(syn).unwrap_or(u8::MAX));
             // Each connection to a listener is one of its own.
             config.rto.max_syn_ack_retries = None;
+            if let (Some(ecn), true) = (self.settings.connect_ecn, is_active) {
+                config.ecn = ecn;
+            }
         }
         if let Some(buffer) = options.receive_buffer {
-            config.receive_buffer = buffer;
+            // Linux keeps half of it for its own bookkeeping.
+            config.receive_buffer = if self.settings.profile == Profile::Linux { buffer / 2 } else { buffer };
         }
         let min = if self.settings.version == IpVersion::V6 { 1220 } else { 536 };
         let mut mss = config.mss.min(peer_mss.unwrap_or(if is_active { u16::MAX } else { min })).max(1);

@@ -63,6 +63,8 @@ pub struct Settings {
     pub version: IpVersion,
     /// Largest packet.
     pub mtu: u32,
+    /// Use of ECN by connections that the host opens, if it is another one than that of `config`.
+    pub(super) connect_ecn: Option<EcnUse>,
     /// Linux's senders.
     pub(super) kernel: Kernel,
     /// Initial settings of connections; the MSS comes from the MTU.
@@ -141,6 +143,7 @@ impl Settings {
         };
         Settings {
             profile,
+            connect_ecn: None,
             kernel: Kernel::default(),
             version: IpVersion::V4,
             mtu: 1500,
@@ -187,9 +190,11 @@ impl Settings {
                     1 => EcnUse::On,
                     2 => EcnUse::Accept,
                     3 => EcnUse::Accurate,
-                    5 => EcnUse::AcceptAccurate,
+                    4 | 5 => EcnUse::AcceptAccurate,
                     _ => return false,
-                }
+                };
+                // Linux's 4: it accepts accurate ECN, and asks for RFC 3168's.
+                self.connect_ecn = (number == 4 && name == "tcp_ecn").then_some(EcnUse::On);
             }
             "tcp_ecn_option" => {
                 config.ecn_option = match number {

@@ -229,6 +229,56 @@ fn segments_are_joined_and_push_is_free_but_not_by_the_rfc() {
     assert_eq!(fails(Profile::Rfc, &format!("{strict}+.000001 > . 1:1001(1000) ack 1")), 9);
 }
 
+/// As in packetdrill: each packet may come within the tolerance, and the next one counts from it.
+#[test]
+fn relative_times_count_from_what_happened() {
+    let write = "+0 write(4, ..., 3000) = 3000\n";
+    let after = |ms: u32| {
+        format!(
+            "{SERVER}{write}+.00{ms} > . 1:1001(1000) ack 1\n+.00{ms} > . 1001:2001(1000) ack 1\n+.00{ms} > P. 2001:3001(1000) ack 1\n\
+             +.1 < . 1:1(0) ack 3001 win 65535\n+0 %{{ assert tcpi_rtt == 100000, tcpi_rtt }}%"
+        )
+    };
+    passes(Profile::Linux, &after(3));
+    assert_eq!(fails(Profile::Linux, &after(5)), 9);
+}
+
+/// Linux doubles SO_RCVBUF, and the window takes half.
+#[test]
+fn a_receive_buffer_gives_its_window() {
+    let script = |window: u32| {
+        SERVER.replace("+0 bind", "+0 setsockopt(3, SOL_SOCKET, SO_RCVBUF, [20000], 4) = 0\n+0 bind")
+            + &format!(
+                "+0 < P. 1:1001(1000) ack 1 win 100\n+0 > . 1:1(0) ack 1001 win {window}\n+0 getsockopt(4, SOL_SOCKET, SO_RCVBUF, [40000], [4]) = 0"
+            )
+    };
+    passes(Profile::Linux, &script(19_000));
+    assert_eq!(fails(Profile::Linux, &script(39_000)), 10);
+}
+
+/// Linux's `tcp_ecn=4`.
+#[test]
+fn accurate_ecn_may_be_accepted_and_not_requested() {
+    const FOUR: &str = "`sysctl -q net.ipv4.tcp_ecn=4`\n";
+    passes(Profile::Linux, &format!("{FOUR}{}", CLIENT.replace("> S 0:0(0)", "> SEW 0:0(0)")));
+    assert_eq!(fails(Profile::Linux, &format!("{FOUR}{}", CLIENT.replace("> S 0:0(0)", "> SEWA 0:0(0)"))), 5);
+    let accept = SERVER.replace("< S 0:0(0)", "< SEWA 0:0(0)").replace("> S. 0:0(0)", "> SW. 0:0(0)");
+    passes(Profile::Linux, &format!("{FOUR}{accept}"));
+}
+
+/// Features are found from what a script asks for.
+#[test]
+fn what_a_host_lacks_is_named() {
+    let lacks = |line: &str, feature: &str| {
+        assert_eq!(play(Profile::Linux, &server(line)), Verdict::Unsupported(vec![feature.to_owned()]), "{line}");
+    };
+    lacks("+0 %{ assert SK_MEMINFO_RCVBUF > 0 }%", "the memory of a socket");
+    lacks("+0 setsockopt(4, SOL_IP, IP_MTU_DISCOVER, [IP_PMTUDISC_DO], 1) = 0", "socket option IP_MTU_DISCOVER");
+    passes(Profile::Linux, &server("+0 setsockopt(4, SOL_IP, IP_MTU_DISCOVER, [IP_PMTUDISC_DONT], 1) = 0"));
+    lacks("+0 `sysctl -q net.ipv4.tcp_invalid_ratelimit=500`", "sysctl tcp_invalid_ratelimit");
+    passes(Profile::Linux, &server("+0 `sysctl -q net.ipv4.tcp_invalid_ratelimit=0`"));
+}
+
 #[test]
 fn readiness() {
     passes(

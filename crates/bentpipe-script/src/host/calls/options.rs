@@ -81,6 +81,8 @@ impl Host {
             "TCP_SYNCNT" => options.syn_count = Some(value as u32),
             "TCP_NOTSENT_LOWAT" => options.notsent_lowat = Some(value as u64),
             "SO_LINGER" => options.linger_zero = value == 0,
+            // Scripts that ask for it are refused before they run.
+            "IP_MTU_DISCOVER" => {}
             _ => return None,
         }
         Some(Reply::Value(0))
@@ -119,7 +121,8 @@ impl Host {
                 Some(conn) if conn.watch.mss.is_some() => {
                     let buffer = conn.endpoint.connection().config().receive_buffer;
                     let mss = u32::from(conn.watch.mss.unwrap_or(1)) + if conn.watch.options.0 { 12 } else { 0 };
-                    i64::from(if is_linux { buffer } else { buffer.div_ceil(mss) * mss })
+                    let whole = buffer.div_ceil(mss) * mss;
+                    i64::from(if is_linux { options.receive_buffer.unwrap_or(buffer) } else { whole })
                 }
                 _ => options.receive_buffer.unwrap_or(settings.config.receive_buffer).into(),
             },

@@ -14,5 +14,5 @@ fn expectation_files_are_sound() {
             count += 1;
         }
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 6);
 }

@@ -18,14 +18,18 @@ const MAX_V6: usize = 1280;
 /// Next headers of ICMP and ICMPv6.
 const ICMP: u8 = 1;
 const ICMP6: u8 = 58;
+/// The type of ICMPv6 redirects (RFC 4861 §4.5), which are not among the errors: those are below 128.
+const REDIRECT6: u8 = 137;
 
 /// The message to the sender of a packet, as from the packet's destination. `None` if the packet must not be answered
-/// (RFC 1122 §3.2.2, RFC 4443 §2.4): it is an ICMP error, not the first fragment, or not from one host to one host.
+/// (RFC 1122 §3.2.2, RFC 4443 §2.4): it is an ICMP error or redirect, not the first fragment, or not from one host to
+/// one host.
 pub(super) fn unreachable(packet: &[u8]) -> Option<Vec<u8>> {
     let [from, to] = addresses(packet)?;
+    // From 224.0.0.0 on, IPv4 has multicast, class E and broadcast.
     let one = |address: &IpAddr| match address {
-        IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast() && !v4.is_unspecified(),
-        IpAddr::V6(v6) => !v6.is_multicast() && !v6.is_unspecified(),
+        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_unspecified() && v4.octets()[0] < 224,
+        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unspecified() && !v6.is_multicast(),
     };
     if !one(&from) || !one(&to) {
         return None;
@@ -56,7 +60,7 @@ pub(super) fn unreachable(packet: &[u8]) -> Option<Vec<u8>> {
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             // With extension headers, an ICMP error is not recognised, so only packets without them are answered.
             let is_plain = matches!(packet[6], 6 | 17 | ICMP6);
-            let is_error = packet[6] == ICMP6 && *packet.get(40)? < 128;
+            let is_error = packet[6] == ICMP6 && matches!(*packet.get(40)?, ..128 | REDIRECT6);
             if !is_plain || is_error {
                 return None;
             }
@@ -130,9 +134,13 @@ mod tests {
             ("a later fragment", change(tcp4.clone(), 7, 1), false),
             ("to a multicast address", change(tcp4.clone(), 16, 224), false),
             ("from nobody", [&tcp4[..12], &[0; 4], &tcp4[16..]].concat(), false),
+            ("from a loopback address", change(tcp4.clone(), 12, 127), false),
+            ("from class E", change(tcp4.clone(), 12, 240), false),
             ("an echo request, IPv6", v6(58, &[128, 0, 0, 0, 0, 0, 0, 0]), true),
             ("an ICMPv6 error", v6(58, &[1, 3, 0, 0, 0, 0, 0, 0]), false),
+            ("an ICMPv6 redirect", v6(58, &[137, 0, 0, 0, 0, 0, 0, 0]), false),
             ("ICMPv6 without a type", v6(58, &[]), false),
+            ("from the loopback address, IPv6", [&tcp6[..8], &[0; 15], &[1], &tcp6[24..]].concat(), false),
             ("an extension header", v6(44, &[0; 8]), false),
             ("to a multicast address, IPv6", change(tcp6.clone(), 24, 0xff), false),
             ("cut off", tcp4[..19].to_vec(), false),

@@ -154,10 +154,14 @@ impl Uplink {
         self.abort(now, id);
     }
 
-    /// Ends connections that have been half open for too long.
+    /// Ends connections that have been half open for too long: the server is silent, or the client after the server has
+    /// accepted.
     pub(super) fn end_half_open(&mut self, now: Time) {
         while let Some(id) = self.half_open.expired(now) {
-            self.stats.silent += 1;
+            match self.entries.get(&id) {
+                Some(Entry { is_connected: true, .. }) => self.stats.silent += 1,
+                _ => self.stats.failed += 1,
+            }
             self.give_up(now, id);
         }
     }

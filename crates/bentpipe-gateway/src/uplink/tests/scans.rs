@@ -91,6 +91,9 @@ fn half_open_connections_expire() {
         let mut reset: Vec<_> = world.said.iter().filter_map(of_reset).collect();
         reset.sort();
         assert_eq!(reset, ids, "the driver hears of each");
+        // The client was silent, or the server was.
+        let expected = if accepted { (16, 284) } else { (0, 300) };
+        assert_eq!((world.machine.stats().silent, world.machine.stats().failed), expected);
     }
 }
 

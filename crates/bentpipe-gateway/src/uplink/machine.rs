@@ -58,6 +58,10 @@ pub enum Uplinked {
 }
 
 /// The size of a connection's buffers while it only waits for stray segments.
+/// Maximum number of waiting resets for SYNs that are refused at once: those of four turns of the driver. Further SYNs
+/// are dropped, and the clients repeat them.
+const MAX_RESETS: usize = 256;
+
 const NO_BUFFER: usize = 1;
 
 type Key = (SocketAddr, SocketAddr);

@@ -164,7 +164,9 @@ impl Uplink {
         let memory = (2 * MIN_BUFFER).max(arrival.packet.len()) as u64;
         if !self.shares.has_place(host, free) || memory > spare || !self.has_place() {
             self.stats.refused += 1;
-            self.resets.extend(reset_for(arrival.packet));
+            if self.resets.len() < MAX_RESETS {
+                self.resets.extend(reset_for(arrival.packet));
+            }
             return Heard::Taken;
         }
         let id = ConnectionId(self.next_id);

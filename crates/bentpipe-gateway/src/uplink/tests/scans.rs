@@ -307,3 +307,30 @@ fn long_syns_are_counted() {
     let stats = world.machine.stats();
     assert!(stats.memory >= stats.open * 60_000 && stats.memory <= config().memory, "{stats:?}");
 }
+
+/// SYNs of ever new hosts arrive faster than they can be refused. The resets that wait take bounded memory, and do not hold up an open
+/// connection for long.
+#[test]
+fn refused_syns_leave_few_resets() {
+    let mut world = World::new(UplinkConfig { max_streams: 1, ..config() });
+    let mut client = Raw::new(40_000, 5000, Some(7));
+    let id = client.open(&mut world);
+    world.run(world.now + Duration::from_secs(1));
+    let from = world.sent.len();
+    for n in 0..10_000u32 {
+        let source = (0x0b00_0000 + n).to_be_bytes();
+        let syn = segment_from((source, 1000), (n, 0), Flags::SYN, None, 1000, b"");
+        assert_eq!(world.machine.receive(world.now, &syn), Heard::Taken);
+    }
+    assert_eq!(world.machine.stats().refused, 10_000);
+    assert_eq!(world.machine.write(world.now, id, b"hello"), 5);
+    let begun = world.now;
+    world.run(begun + Duration::from_secs(1));
+    let said = |(at, packet): &(Time, Vec<u8>)| (*at, Said::of(packet));
+    let sent: Vec<_> = world.sent[from..].iter().map(said).collect();
+    let resets = sent.iter().filter(|(_, said)| said.flags.has(Flags::RST)).count();
+    assert!((1..=256).contains(&resets), "{resets}");
+    // 256 resets of 40 bytes take 8 ms of the line.
+    let (at, _) = sent.iter().find(|(_, said)| said.len == 5).expect("the data is sent");
+    assert!(*at <= begun + Duration::from_millis(10), "{:?}", at.saturating_since(begun));
+}

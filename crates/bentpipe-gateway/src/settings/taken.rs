@@ -6,12 +6,12 @@ use bentpipe_language::reader::View;
 
 use super::TakenTable;
 use super::grammar::{ADDRESS, INTERFACES, PORT, PORTS};
-use super::values::{DESTINATIONS, MAX_NAME, plain_name, written};
+use super::values::{DESTINATIONS, interface, written};
 
 pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
     let Some(item) = view.get(key) else { return Some(Vec::new()) };
     let names = item.list(&INTERFACES, problems)?;
-    names.iter().map(|item| plain_name(item, MAX_NAME, problems).map(str::to_owned)).collect()
+    names.iter().map(|item| interface(item, problems).map(str::to_owned)).collect()
 }
 
 /// The settings of the connections to terminate, which arrive at `interfaces`.

@@ -84,7 +84,10 @@ fn mistakes_of_each_kind() {
         ("AAAA=\"", "AAAA\"", "not a key: base64 of 32 bytes"),
         ("\"CQAA", "\"AAAA", "all bytes of this key are zero"),
         ("[80, 443]", "[80, 0]", "it must be at least 1"),
-        ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be a name here"),
+        ("[\"lan0\"]", "[\"lan\\\" accept\"]", "cannot be the name of an interface"),
+        ("[\"lan0\"]", "[\"\"]", "cannot be the name of an interface"),
+        ("[\"lan0\"]", "[\"..\"]", "cannot be the name of an interface"),
+        ("[\"lan0\"]", "[\"enp129s0f10.4094\"]", "cannot be the name of an interface"),
         ("name = \"terminal\"", "name = \"../terminal\"", "a name cannot contain"),
         ("[split]", "[link]\naddresses = [\"10.8.0.1/40\"]\n[split]", "not several"),
         ("peer = ", "dead_after = \"6 s\"\npeer = ", "an idle peer would count as down"),
@@ -103,6 +106,15 @@ fn mistakes_of_each_kind() {
         assert!(found.iter().any(|(_, _, message, _)| message.contains(expected)), "{expected}: {found:?}");
         assert!(found.iter().all(|&(line, ..)| line > 0));
     }
+}
+
+/// The interface of a VLAN has a dot in its name.
+#[test]
+fn a_vlan_is_an_interface() {
+    let file = GatewayFile::parse(&SPLIT.replace("lan0", "lan0.100"), "gateway.toml").expect("it is right");
+    let ShapeTable::Split(split) = file.shape else { panic!("{file:?}") };
+    assert_eq!(split.taken.interfaces, ["lan0.100"]);
+    assert_eq!(uplink(&UPLINK.replace("sat0", "sat0.4094")).taken.interfaces, ["sat0.4094"]);
 }
 
 /// A socket for both versions of IP reaches every peer.

@@ -27,6 +27,18 @@ pub(super) fn plain_name<'a>(item: &Item<'a>, max: usize, problems: &mut Problem
     Some(name)
 }
 
+/// Checks the name of an interface that exists. That of a VLAN has a dot.
+pub(super) fn interface<'a>(item: &Item<'a>, problems: &mut Problems) -> Option<&'a str> {
+    let name = item.text(problems)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if matches!(name, "" | "." | "..") || name.len() > MAX_NAME || !name.chars().all(is_plain) {
+        let expected = format!("letters, digits, -, _ and dots, at most {MAX_NAME}");
+        item.refuse(problems, format!("`{name}` cannot be the name of an interface"), Some(expected));
+        return None;
+    }
+    Some(name)
+}
+
 pub(super) fn parsed<T: std::str::FromStr>(item: &Item<'_>, expected: &str, problems: &mut Problems) -> Option<T> {
     let text = item.text(problems)?;
     let value = text.parse().ok();

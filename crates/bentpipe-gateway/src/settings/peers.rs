@@ -1,7 +1,7 @@
 //! The tunnel and its peers: a single one in `[tunnel]`, or several in `[[peers]]`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use bentpipe_engine::units::{Duration, Rate};
@@ -148,6 +148,12 @@ fn endpoint(
 ) -> Option<Option<SocketAddr>> {
     let Some(item) = view.get(key) else { return Some(None) };
     let at: SocketAddr = parsed(&item, ADDRESS, problems)?;
+    // The kernel refuses to send to port 0, and `quinn-udp` then gives up segmentation offload for all peers.
+    let ip = at.ip().to_canonical();
+    let is_many = ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
+    if at.port() == 0 || ip.is_unspecified() || is_many {
+        item.refuse(problems, format!("{at} is nobody's address"), Some(ADDRESS.to_owned()));
+    }
     // A socket at `[::]` takes both versions.
     if let Some(listen) =
         listen.filter(|listen| listen.is_ipv4() != at.is_ipv4() && listen.ip() != IpAddr::V6(Ipv6Addr::UNSPECIFIED))

@@ -254,7 +254,7 @@ fn serve<W: Work>(
         let source = published.clone();
         metrics.serve(move || now(&source).exposition()).map_err(Failure::broken)?;
     }
-    let wants_reload = heed_signals(signals, gateway.stop());
+    let wants_reload = heed_signals(signals, gateway.stop()).map_err(Failure::broken)?;
     notify::ready();
     note!("gateway {} (`{}`, version {}) is ready", file.name, gateway.shape_name(), env!("CARGO_PKG_VERSION"));
     let ran = gateway.run(|gateway| {
@@ -312,10 +312,10 @@ fn signals() -> Result<Signals, Failure> {
 }
 
 /// Handles signals: SIGTERM and SIGINT drain, and a second one ends the gateway at once; SIGHUP reloads the settings.
-fn heed_signals(mut signals: Signals, stop: Stop) -> Arc<AtomicBool> {
+fn heed_signals(mut signals: Signals, stop: Stop) -> std::io::Result<Arc<AtomicBool>> {
     let wants_reload = Arc::new(AtomicBool::new(false));
     let wish = wants_reload.clone();
-    std::thread::spawn(move || {
+    let heed = move || {
         let mut is_draining = false;
         for signal in signals.forever() {
             if signal == SIGHUP {
@@ -331,8 +331,9 @@ fn heed_signals(mut signals: Signals, stop: Stop) -> Arc<AtomicBool> {
                 stop.drain();
             }
         }
-    });
-    wants_reload
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(heed)?;
+    Ok(wants_reload)
 }
 
 #[cfg(test)]

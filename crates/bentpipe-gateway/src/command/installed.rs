@@ -25,7 +25,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Minimum time between two log lines about removed rules.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The rules of a running gateway; `None` if the command must leave the kernel's rules alone.
+/// The rules of a running gateway; `None` if the command must leave the kernel's rules alone, and after the end. Dropped before the end,
+/// as if the gateway had failed.
 #[derive(Debug)]
 pub(super) struct Installed(Option<(Sender<Rules>, JoinHandle<Keeper>)>);
 
@@ -68,8 +69,12 @@ impl Installed {
     }
 
     /// Removes all rules after an orderly end. After a failure, keeps the rules that the settings require.
-    pub(super) fn end(self, is_orderly: bool) -> Result<(), Failure> {
-        let Some((wishes, thread)) = self.0 else { return Ok(()) };
+    pub(super) fn end(mut self, is_orderly: bool) -> Result<(), Failure> {
+        self.finish(is_orderly)
+    }
+
+    fn finish(&mut self, is_orderly: bool) -> Result<(), Failure> {
+        let Some((wishes, thread)) = self.0.take() else { return Ok(()) };
         drop(wishes);
         let keeper = thread.join().map_err(|_| Failure::broken("the thread for the kernel's rules has panicked"))?;
         keeper.end(is_orderly)
@@ -82,6 +87,14 @@ struct Keeper {
     rules: Rules,
     instance: Instance,
     notices: [Notices; 2],
+impl Drop for Installed {
+    fn drop(&mut self) {
+        if let Err(error) = self.finish(false) {
+            error.report();
+        }
+    }
+}
+
     /// True if the last look failed, so that rules may be missing.
     is_unsure: bool,
     /// True if the kernel may have the rules of the settings before a reload.

@@ -1,6 +1,7 @@
 //! Gateways without root's rights: started by an ordinary user with the capabilities of the unit file, or started by root.
 
 use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Command;
 
 use nix::unistd::User;
 
@@ -69,6 +70,45 @@ fn nobody_runs_each_shape() {
         gateway.ends();
         assert_eq!(inside(&hub.hub, "nft list tables"), "", "he removes his rules");
     }
+}
+
+/// A user who may have no more than a few threads and processes. A gateway that cannot start leaves no rules behind.
+#[test]
+fn without_threads_no_rules_are_left() {
+    // Nobody else's processes count.
+    const ALONE: u32 = 54_321;
+    let line = Line::new("100 Mbit/s");
+    let folder = line.folder.path();
+    for entry in std::fs::read_dir(folder).expect("readable") {
+        chown(entry.expect("readable").path(), Some(ALONE), Some(ALONE)).expect("root may");
+    }
+    let mut failed = 0;
+    for limit in 1.. {
+        let start = format!(
+            "exec prlimit --nproc={limit} setpriv --reuid {ALONE} --regid {ALONE} --clear-groups --inh-caps -all,+net_admin,+net_raw \
+             --ambient-caps +net_admin,+net_raw --bounding-set -all,+net_admin,+net_raw --no-new-privs $0 run near.toml"
+        );
+        let said = std::fs::File::create(folder.join("near.said")).expect("a file");
+        let child = Command::new("ip")
+            .args(["netns", "exec", line.near.name(), "sh", "-c", &start, env!("CARGO_BIN_EXE_bentpipe-gateway")])
+            .current_dir(folder)
+            .stderr(said)
+            .spawn();
+        let mut near = Running(child.expect("iproute2 is there"));
+        let is_over = || line.said("near").contains("is ready") || line.said("near").contains("error: ");
+        until("it is ready or fails", is_over);
+        if line.said("near").contains("is ready") {
+            near.signal("TERM");
+            near.ends();
+            break;
+        }
+        failed += 1;
+        assert_eq!(near.fails(), Some(1), "limit {limit}: {}", line.said("near"));
+        assert_eq!(inside(&line.near, "nft list tables"), "", "limit {limit}");
+        assert!(!inside(&line.near, "ip rule").contains("fwmark"), "limit {limit}");
+    }
+    assert!(failed > 1, "it needs threads");
+    assert_eq!(inside(&line.near, "nft list tables"), "");
 }
 
 /// The user that a gateway switches to if root starts it and the settings name no user.

@@ -181,7 +181,8 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
         }
         if file.is_hub() {
             file.peers.clear();
-            file.satellite.rate = running.satellite.rate;
+            // The rest of the table is for the link layers of all peers.
+            (file.satellite.rate, file.satellite.round_trip) = (running.satellite.rate, running.satellite.round_trip);
         }
         for peer in &mut file.peers {
             (peer.prefixes, peer.advice, peer.preshared_key) = (None, None, None);
@@ -278,4 +279,38 @@ pub(super) fn link(file: &GatewayFile, table: &LinkTable) -> Result<LinkShape, F
     let tun = TrainTun::with_addresses(&table.device, &table.addresses, mtu);
     let tun = tun.map_err(|error| Failure::broken(format!("the device {}: {error}", table.device)))?;
     Ok(LinkShape::new(tun, table.memory.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::PrivateKey;
+
+    /// A hub's `rate` and `round_trip` are its peers' where these have none of their own, and a reload changes both.
+    #[test]
+    fn what_waits_for_the_next_start() {
+        let key = PrivateKey::generate().public().to_string();
+        let hub = |satellite: &str| {
+            format!(
+                "name = \"hub\"\n[tunnel]\nprivate_key = \"key\"\n[satellite]\n{satellite}\n[link]\naddresses = [\"10.8.0.1/24\"]\n\
+                 [[peers]]\nname = \"a\"\nkey = \"{key}\"\nprefixes = [\"10.1.0.0/24\"]\n"
+            )
+        };
+        let alone = |satellite: &str| {
+            format!(
+                "name = \"near\"\n[tunnel]\nprivate_key = \"key\"\npeer_key = \"{key}\"\n[satellite]\n{satellite}\n[split]\n"
+            )
+        };
+        let before = "rate = \"1 Mbit/s\"\nround_trip = \"600 ms\"";
+        for (after, of_hub, of_one) in [
+            (before, false, false),
+            ("rate = \"2 Mbit/s\"\nround_trip = \"600 ms\"", false, true),
+            ("rate = \"1 Mbit/s\"\nround_trip = \"700 ms\"", false, true),
+            ("rate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\nshared = true", true, true),
+        ] {
+            let read = |text: String| GatewayFile::parse(&text, "file").unwrap_or_else(|errors| panic!("{errors}"));
+            assert_eq!(waits(&read(hub(before)), &read(hub(after))), of_hub, "{after}");
+            assert_eq!(waits(&read(alone(before)), &read(alone(after))), of_one, "{after}");
+        }
+    }
 }

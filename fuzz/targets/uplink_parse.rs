@@ -81,6 +81,7 @@ impl World {
                     self.iss = u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
                 }
                 Step::Do(Uplinked::Connect(id, _)) => self.ids.push(id),
+                Step::Do(Uplinked::Closed(id)) => self.machine.flushed(id),
                 Step::Do(_) => {}
                 Step::Wait(until) => {
                     assert!(until.is_none_or(|until| until > self.now), "it waits for what is to come");

@@ -51,17 +51,18 @@ pub enum Uplinked {
     Connect(ConnectionId, Route),
     /// There may be more to read or room to write, or the client has finished sending.
     Ready(ConnectionId),
-    /// Both directions have ended, and all of the client's data has been read.
+    /// Both directions have ended, and all of the client's data has been read. It keeps its place until
+    /// [`Uplink::flushed`].
     Closed(ConnectionId),
     /// The connection is over in both directions. Unread data is discarded.
     Reset(ConnectionId),
 }
 
-/// The size of a connection's buffers while it only waits for stray segments.
 /// Maximum number of waiting resets for SYNs that are refused at once: those of four turns of the driver. Further SYNs
 /// are dropped, and the clients repeat them.
 const MAX_RESETS: usize = 256;
 
+/// The size of a connection's buffers while it only waits for stray segments.
 const NO_BUFFER: usize = 1;
 
 type Key = (SocketAddr, SocketAddr);
@@ -84,7 +85,7 @@ struct Entry {
     is_told: bool,
     /// The values last reported to the driver: acknowledged, received, ended.
     seen: (u64, u64, bool),
-    /// True if the driver is done with it.
+    /// True if the driver was told of its end, or ended it.
     is_over: bool,
     /// True if the server sends no more.
     is_closed: bool,
@@ -134,8 +135,10 @@ pub struct Uplink {
     resets: VecDeque<Vec<u8>>,
     next_id: u64,
     next_ticket: u64,
-    /// Number of entries with which the driver is not done.
+    /// Number of connections with which the driver is not done.
     live: u64,
+    /// Those among them that are closed: their servers have not taken all data.
+    unflushed: BTreeMap<ConnectionId, Host>,
     memory: u64,
     /// The clients' shares of connections and memory.
     shares: Shares,
@@ -164,6 +167,7 @@ impl Uplink {
             next_id: 0,
             next_ticket: 0,
             live: 0,
+            unflushed: BTreeMap::new(),
             memory: 0,
             shares: Shares::default(),
             sweep_at: Time::ZERO + ending::SWEEP,
@@ -312,6 +316,15 @@ impl Uplink {
                 (entry.is_closed, entry.moved) = (true, now);
             }
             self.enqueue(id);
+        }
+    }
+
+    /// Records that the driver has nothing more to do for a closed connection: its server has taken all data, or is
+    /// gone.
+    pub fn flushed(&mut self, id: ConnectionId) {
+        if let Some(host) = self.unflushed.remove(&id) {
+            self.live -= 1;
+            self.shares.give_back(host);
         }
     }
 

@@ -64,7 +64,12 @@ impl World {
         loop {
             match self.machine.poll(self.now, &mut out) {
                 Step::Do(Uplinked::Send(length)) => self.sent.push((self.now, out[..length].to_vec())),
-                Step::Do(said) => self.said.push(said),
+                Step::Do(said) => {
+                    self.said.push(said);
+                    if let Uplinked::Closed(id) = said {
+                        self.machine.flushed(id);
+                    }
+                }
                 Step::Wait(until) => return until,
             }
         }

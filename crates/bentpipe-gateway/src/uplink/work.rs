@@ -249,6 +249,7 @@ impl Uplinking {
         if let Some(Server { conn, .. }) = self.conns.remove(&id) {
             if by_reset { conn.reset() } else { conn.close() }
         }
+        self.machine.flushed(id);
     }
 }
 
@@ -286,13 +287,14 @@ impl Work for Uplinking {
                 }
                 Step::Do(Uplinked::Connect(id, route)) => self.connect(now, registry, id, route),
                 Step::Do(Uplinked::Ready(id)) => self.serve(now, id),
-                Step::Do(Uplinked::Closed(id)) => {
-                    if let Some(server) = self.conns.get_mut(&id) {
+                Step::Do(Uplinked::Closed(id)) => match self.conns.get_mut(&id) {
+                    Some(server) => {
                         server.is_closing = true;
                         server.conn.end();
                         self.serve(now, id);
                     }
-                }
+                    None => self.machine.flushed(id),
+                },
                 Step::Do(Uplinked::Reset(id)) => self.forget(id, true),
                 Step::Wait(until) => return Ok((more, until)),
             }

@@ -31,8 +31,12 @@ impl Uplink {
     }
 
     pub(super) fn tell_end(&mut self, id: ConnectionId, what: Uplinked) {
-        if self.entries.get(&id).is_some_and(|entry| !entry.is_over) {
-            self.told.push_back(what);
+        let Some(entry) = self.entries.get_mut(&id).filter(|entry| !entry.is_over) else { return };
+        self.told.push_back(what);
+        if let Uplinked::Closed(_) = what {
+            entry.is_over = true;
+            self.unflushed.insert(id, entry.host());
+        } else {
             self.end(id);
         }
     }

@@ -1,8 +1,9 @@
 //! The `uplink` shape.
 
-use std::io::{ErrorKind, Read};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bentpipe_engine::tcp::EcnUse;
 use bentpipe_engine::tcp::variant::VARIANTS;
@@ -174,4 +175,52 @@ fn urgent_data_is_kept() {
     let gateways = uplink(&world);
     crate::hosts::urgent_data_is_kept(&world.client, &world.server, SERVER);
     drop(gateways);
+}
+
+/// Clients whose uploads end while their servers read nothing. A connection whose last bytes wait for its server still has a place, so
+/// these do not take more descriptors than there are places.
+#[test]
+fn a_server_that_reads_nothing_keeps_the_place() {
+    let world = World::new(Path::quick(QUICK, 0.0), 31);
+    // The kernels take less of an upload than the gateway does.
+    run(&world.far, "sysctl -qw net.ipv4.tcp_wmem=4096\t16384\t16384");
+    run(&world.server, "sysctl -qw net.ipv4.tcp_rmem=4096\t8192\t8192");
+    let config = UplinkConfig { max_streams: 4, ..world.uplink_config("constant-rack") };
+    let (gateway, seen) = world.uplink(config, ClientAddress::Keep);
+    let ip = SERVER.parse().expect("an address");
+    let listener = world.server.inside(move || TcpListener::bind(SocketAddr::new(ip, 0)).expect("a free port"));
+    let at = listener.local_addr().expect("it is bound");
+    let (held, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            stream.shutdown(Shutdown::Write).expect("it is open");
+            let _ = held.send(stream);
+        }
+    });
+    let mut refused = 0;
+    for _ in 0..12 {
+        let ended = world.client.inside(move || {
+            let mut stream = TcpStream::connect(at)?;
+            stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+            stream.write_all(&[7; 70_000])?;
+            stream.shutdown(Shutdown::Write)?;
+            stream.read(&mut [0])
+        });
+        match ended {
+            Ok(count) => assert_eq!(count, 0, "the server has ended"),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+                refused += 1;
+            }
+        }
+        // The client's last acknowledgement arrives.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let held: Vec<_> = told.try_iter().collect();
+    let stats = *seen.lock().expect("nobody panics");
+    assert!(held.len() <= 4 && refused >= 8, "{} held, {refused} refused: {stats:?}", held.len());
+    // Servers that are gone leave their places.
+    drop(held);
+    until(&seen, |stats| stats.open == 0);
+    drop(gateway);
 }

@@ -264,7 +264,13 @@ fn judge(head: &[u8]) -> Asked {
         Ok(httparse::Status::Complete(_)) => {}
         Err(_) => return Asked::Bad,
     }
-    let path = request.path.unwrap_or_default().split('?').next();
+    let target = request.path.unwrap_or_default();
+    // RFC 9112 §3.2.2: a server accepts the absolute form, too.
+    let path = match target.split_at_checked(7) {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http://") => rest.find('/').map_or("/", |at| &rest[at..]),
+        _ => target,
+    };
+    let path = path.split('?').next();
     match (request.method, path) {
         (Some("GET"), Some("/metrics")) => Asked::Page { body: true },
         (Some("HEAD"), Some("/metrics")) => Asked::Page { body: false },
@@ -301,6 +307,11 @@ mod tests {
         assert_eq!(ask(at, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), format!("{page}up 1\n"));
         assert_eq!(ask(at, b"GET /metrics?a=b HTTP/1.0\r\n\r\n"), format!("{page}up 1\n"));
         assert_eq!(ask(at, b"HEAD /metrics HTTP/1.1\r\n\r\n"), page);
+        assert_eq!(
+            ask(at, b"GET HTTP://box:9179/metrics?a=b HTTP/1.1\r\nHost: box:9179\r\n\r\n"),
+            format!("{page}up 1\n")
+        );
+        assert!(ask(at, b"GET http://box:9179 HTTP/1.1\r\nHost: box:9179\r\n\r\n").starts_with("HTTP/1.1 404 "));
         for (request, status) in [
             (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),

@@ -199,11 +199,15 @@ impl Instance {
 }
 
 fn nft(options: &[&str], script: &str) -> io::Result<()> {
-    let mut child = start(program("nft").args(options).args(["-f", "-"]).stdin(Stdio::piped()), "nft")?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(script.as_bytes())?;
-    }
-    finish("nft", child).map(drop)
+    feed(program("nft").args(options).args(["-f", "-"]), "nft", script)
+}
+
+/// Runs a program with this input.
+fn feed(command: &mut Command, name: &str, input: &str) -> io::Result<()> {
+    let mut child = start(command.stdin(Stdio::piped()), name)?;
+    // A program that fails may not read all of it, and then says why.
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
+    finish(name, child).and(written)
 }
 
 fn ip(words: &[String]) -> io::Result<()> {
@@ -249,6 +253,15 @@ mod tests {
         assert!(no_collision(&near, Instance::of_table("bentpipe_far")).is_ok());
         assert!(no_collision(&near, Instance::of_table("filter")).is_ok());
         let error = no_collision(&near, Instance::of_table(&format!("bentpipe_{other}"))).expect_err("the same slot");
+    /// A program that fails before it has read all of its input. More fits into no pipe.
+    #[test]
+    fn a_program_that_reads_nothing_says_why() {
+        let mut refusing = Command::new("sh");
+        refusing.args(["-c", "exec <&-; echo not permitted >&2; exit 1"]);
+        let error = feed(&mut refusing, "sh", &" ".repeat(2 << 20)).expect_err("it fails");
+        assert_eq!(error.to_string(), "sh: not permitted");
+    }
+
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         assert!(error.to_string().contains(&format!("`near` and `{other}`")), "{error}");
     }

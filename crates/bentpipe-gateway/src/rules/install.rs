@@ -21,11 +21,12 @@ impl Rules {
     ///
     /// # Errors
     /// Fails with [`io::ErrorKind::AddrInUse`] if another gateway's name gives the same marks, or if a foreign routing
-    /// rule uses one of them; otherwise with the message of `nft` or `ip`. If it fails, nothing is left behind.
+    /// rule uses one of them; otherwise with the message of `nft` or `ip`. If it fails, nothing is left behind, except
+    /// rules that refuse new connections if there were some.
     pub fn install(&self, instance: &Instance) -> io::Result<()> {
-        for table in run("nft", &["list", "tables", "inet"])?.lines().filter_map(|line| line.rsplit(' ').next()) {
-            no_collision(instance, Instance::of_table(table))?;
-        }
+        let listed = run("nft", &["list", "tables", "inet"])?;
+        let tables: Vec<_> = listed.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+        tables.iter().try_for_each(|table| no_collision(instance, Instance::of_table(table)))?;
         for family in VERSIONS {
             // A machine without this IP version has no rules for it.
             let rules = run("ip", &[family, "rule", "show"]).unwrap_or_default();
@@ -33,7 +34,8 @@ impl Rules {
         }
         let done = self.replace(instance);
         if done.is_err() {
-            let _ = self.remove(instance);
+            let were_there = tables.contains(&&*instance.table());
+            let _ = if were_there { self.fall_back(instance) } else { self.remove(instance) };
         }
         done
     }

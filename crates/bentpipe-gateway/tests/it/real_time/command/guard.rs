@@ -1,11 +1,12 @@
 //! What happens to new connections when a gateway dies.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::pair::{Line, SERVER, asks, echo, inside};
+use super::pair::{Line, Running, SERVER, asks, echo, inside, until};
 use crate::threads::Threads;
 
 /// The number of SYNs that the near box has forwarded unencrypted so far.
@@ -139,4 +140,50 @@ fn a_dead_gateway_leaks_no_fragments() {
     let path = line.folder.path().join("near.toml");
     inside(&line.near, &format!("{} down --keep-guard {}", env!("CARGO_BIN_EXE_bentpipe-gateway"), path.display()));
     assert_eq!(send(), before, "it is dead, and was cleaned up after");
+}
+
+/// `ip` fails for a while, as for lack of memory. Neither the repair of rules that somebody has deleted nor a restart takes away those that
+/// refuse connections.
+#[test]
+fn a_failed_repair_leaks_nothing() {
+    let line = Line::new("100 Mbit/s");
+    line.edit("near", "capture = [\"lan\"]", "capture = [\"lan\"]\nwithout_peer = \"refuse\"");
+    let folder = line.folder.path();
+    let (flag, fake) = (folder.join("fails"), folder.join("ip"));
+    let script = format!(
+        "#!/bin/sh\nif [ -e {} ] && [ \"$3\" = add ]; then echo 'RTNETLINK answers: Cannot allocate memory' >&2; exit 2; fi\n\
+         exec \"$(PATH=${{PATH#*:}} command -v ip)\" \"$@\"\n",
+        flag.display()
+    );
+    std::fs::write(&fake, script).expect("a file");
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("it is set"));
+    let start = || Running::start_with(&line.near, folder, "near", 1024, &[("PATH", &path)]);
+    let refuses = || inside(&line.near, "nft list table inet bentpipe_near").contains("reject with tcp reset");
+    let rule = || inside(&line.near, "ip rule").lines().find(|line| line.contains("fwmark")).map(str::to_owned);
+
+    let mut near = start();
+    line.wait_until_up(&["near"], false);
+    let preference = rule().expect("it is installed").split(':').next().map(str::to_owned).expect("a number");
+    std::fs::write(&flag, "").expect("a file");
+    inside(&line.near, &format!("ip rule del preference {preference}"));
+    until("it cannot repair that", || line.said("near").contains("it tries again every second"));
+    for _ in 0..20 {
+        assert!(refuses(), "{}", line.said("near"));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    std::fs::remove_file(&flag).expect("it is there");
+    until("it repairs that", || rule().is_some());
+
+    near.0.kill().expect("it runs");
+    near.0.wait().expect("it ends");
+    std::fs::write(&flag, "").expect("a file");
+    inside(&line.near, &format!("ip rule del preference {preference}"));
+    assert_eq!(start().fails(), Some(1));
+    assert!(refuses(), "{}", line.said("near"));
+
+    // Without remains of an earlier gateway, a failed start leaves nothing.
+    inside(&line.near, "nft delete table inet bentpipe_near");
+    assert_eq!(start().fails(), Some(1));
+    assert_eq!(inside(&line.near, "nft list tables"), "");
 }

@@ -33,6 +33,12 @@ pub(super) const BACKLOG: i32 = 1 << 16;
 /// 8), not for the kernel's 63 s.
 const SYN_ACKS: i32 = 3;
 
+/// True if the kernel has this family of addresses. With `ipv6.disable=1`, it lacks IPv6.
+pub(super) fn has_family(domain: Domain) -> bool {
+    let unknown = |error: io::Error| error.raw_os_error() == Some(Errno::EAFNOSUPPORT as i32);
+    !Socket::new(domain, Type::STREAM, None).is_err_and(unknown)
+}
+
 /// Binds a listener for connections redirected by TPROXY, whatever their destination. It does not listen yet.
 pub(super) fn bind(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
@@ -189,6 +195,13 @@ pub(super) fn stream_of(message: &Message) -> Option<StreamId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_has_some_families() {
+        // AF_UNIX, which is needed for `status`, and a number that is not assigned.
+        assert!(has_family(Domain::UNIX) && has_family(Domain::IPV4));
+        assert!(!has_family(Domain::from(77)));
+    }
 
     /// Callers look at the kind.
     #[test]

@@ -9,6 +9,7 @@ use crate::relay::has_congestion;
 use crate::settings::{
     GatewayFile, LinkTable, PeerTable, RelayTable, ShapeTable, SplitTable, TakenTable, TunnelTable, UplinkTable,
 };
+use crate::sockets;
 use crate::tunnel::KeyError;
 use crate::{
     Carries, ClientAddress, Fallback, Instance, KeyFileError, LinkShape, Policy, RelayConfig, RelayGateway, Rules,
@@ -18,6 +19,7 @@ use bentpipe_engine::gateway::UplinkSender;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
 use bentpipe_io::TrainTun;
 use bentpipe_language::text;
+use socket2::Domain;
 
 use super::failure::Failure;
 use crate::log::note;
@@ -107,9 +109,10 @@ pub(super) fn rules(file: &GatewayFile) -> Rules {
     }
 }
 
-/// The TPROXY addresses for both IP versions.
+/// The TPROXY addresses for the IP versions that this machine has.
 fn everywhere(port: u16) -> Vec<SocketAddr> {
-    vec![([0; 4], port).into(), ([0; 16], port).into()]
+    let all: [SocketAddr; 2] = [([0; 4], port).into(), ([0; 16], port).into()];
+    all.into_iter().filter(|at| sockets::has_family(Domain::for_address(*at))).collect()
 }
 
 fn client_address(taken: &TakenTable) -> ClientAddress {

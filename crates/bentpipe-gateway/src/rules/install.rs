@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use bentpipe_io::program;
+use socket2::Domain;
 
 use super::instance::{Instance, Routed};
 use super::{Rules, VERSIONS, words};
+use crate::sockets::has_family;
 
 impl Rules {
     /// Asks the kernel whether it would accept the rules. Changes nothing.
@@ -47,7 +49,7 @@ impl Rules {
     pub(crate) fn replace(&self, instance: &Instance) -> io::Result<()> {
         nft(&[], &self.nft(instance))?;
         let wanted = self.routes(instance);
-        for command in &wanted {
+        for command in wanted.iter().filter(|command| is_there(&command[0])) {
             match ip(command) {
                 Err(error) if !error.to_string().contains("File exists") => return Err(error),
                 _ => {}
@@ -133,6 +135,11 @@ fn delete(instance: &Instance, family: &str, routed: Routed) {
     }
 }
 
+/// True if this machine has the IP version of this option of `ip`.
+fn is_there(family: &str) -> bool {
+    has_family(if family == "-6" { Domain::IPV6 } else { Domain::IPV4 })
+}
+
 fn in_use(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::AddrInUse, message)
 }
@@ -184,7 +191,7 @@ impl Instance {
     /// Sets the routes and settings of the uplink's device. Returns messages about steps that failed.
     pub(crate) fn route_into(&self, device: &str) -> Vec<String> {
         let mut lacks = Vec::new();
-        for (family, words) in into(self, device) {
+        for (family, words) in into(self, device).into_iter().filter(|(family, _)| is_there(family)) {
             if let Err(error) = ip(&words) {
                 lacks.push(format!("IPv{} is not accelerated: {error}", &family[1..]));
             }
@@ -246,15 +253,6 @@ fn finish(what: &str, child: std::process::Child) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn names_that_collide_are_found() {
-        let near = Instance::new("near");
-        let other = (0..).map(|n| format!("box{n}")).find(|name| near.collides_with(&Instance::new(name)));
-        let other = other.expect("there are more names than slots");
-        assert!(no_collision(&near, Instance::of_table("bentpipe_near")).is_ok(), "what it left itself");
-        assert!(no_collision(&near, Instance::of_table("bentpipe_far")).is_ok());
-        assert!(no_collision(&near, Instance::of_table("filter")).is_ok());
-        let error = no_collision(&near, Instance::of_table(&format!("bentpipe_{other}"))).expect_err("the same slot");
     /// A program that fails before it has read all of its input. More fits into no pipe.
     #[test]
     fn a_program_that_reads_nothing_says_why() {
@@ -264,6 +262,15 @@ mod tests {
         assert_eq!(error.to_string(), "sh: not permitted");
     }
 
+    #[test]
+    fn names_that_collide_are_found() {
+        let near = Instance::new("near");
+        let other = (0..).map(|n| format!("box{n}")).find(|name| near.collides_with(&Instance::new(name)));
+        let other = other.expect("there are more names than slots");
+        assert!(no_collision(&near, Instance::of_table("bentpipe_near")).is_ok(), "what it left itself");
+        assert!(no_collision(&near, Instance::of_table("bentpipe_far")).is_ok());
+        assert!(no_collision(&near, Instance::of_table("filter")).is_ok());
+        let error = no_collision(&near, Instance::of_table(&format!("bentpipe_{other}"))).expect_err("the same slot");
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         assert!(error.to_string().contains(&format!("`near` and `{other}`")), "{error}");
     }

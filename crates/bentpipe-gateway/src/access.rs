@@ -16,14 +16,14 @@ use crate::policy::{Policy, Refusal, Whose};
 #[derive(Debug, Default)]
 pub struct Access {
     policy: Policy,
-    table: Option<Socket>,
+    table: Table,
     refused: u64,
 }
 
 impl Access {
     /// Access control by this policy.
     pub fn new(policy: Policy) -> Access {
-        Access { policy, table: None, refused: 0 }
+        Access { policy, table: Table::default(), refused: 0 }
     }
 
     /// Changes the policy. Open connections stay open.
@@ -72,12 +72,22 @@ impl Access {
         judged
     }
 
-    /// Looks up in the kernel's routing table whose address this is. Only the kernel knows all local addresses: whole
-    /// prefixes (`ip route add local`), secondary addresses, and broadcast addresses.
     fn whose(&mut self, address: IpAddr) -> Whose {
-        let asked = self.table.take().map_or_else(connected, Ok).and_then(|table| {
-            let answer = ask(&table, address)?;
-            self.table = Some(table);
+        self.table.whose(address, 0)
+    }
+}
+
+/// The kernel's routing table. Its socket stays open, because closing one waits for a machine-wide lock.
+#[derive(Debug, Default)]
+pub(crate) struct Table(Option<Socket>);
+
+impl Table {
+    /// Looks up whose address this is, for packets with this mark. Only the kernel knows all local addresses: whole
+    /// prefixes (`ip route add local`), secondary addresses, and broadcast addresses.
+    pub(crate) fn whose(&mut self, address: IpAddr, mark: u32) -> Whose {
+        let asked = self.0.take().map_or_else(connected, Ok).and_then(|table| {
+            let answer = ask(&table, address, mark)?;
+            self.0 = Some(table);
             Ok(answer)
         });
         asked.unwrap_or(Whose::Unknown)
@@ -91,12 +101,13 @@ fn connected() -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn ask(table: &Socket, address: IpAddr) -> io::Result<Whose> {
+fn ask(table: &Socket, address: IpAddr, mark: u32) -> io::Result<Whose> {
     let (family, bits) = if address.is_ipv4() { (AddressFamily::Inet, 32) } else { (AddressFamily::Inet6, 128) };
     let mut route = RouteMessage::default();
     route.header.address_family = family;
     route.header.destination_prefix_length = bits;
     route.attributes.push(RouteAttribute::Destination(RouteAddress::from(address)));
+    route.attributes.push(RouteAttribute::Mark(mark));
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST;
     let mut message = NetlinkMessage::new(header, NetlinkPayload::from(RouteNetlinkMessage::GetRoute(route)));

@@ -3,6 +3,7 @@
 //! A thread of their own looks after them: `nft` waits while another program changes rules, which may take seconds, and
 //! connections must not wait with it.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use netlink_sys::protocols::{NETLINK_NETFILTER, NETLINK_ROUTE};
 use super::failure::Failure;
 use super::notices::Notices;
 use super::plan;
+use crate::access::Table;
+use crate::policy::Whose;
 use crate::settings::GatewayFile;
 use crate::{Instance, Rules};
 
@@ -22,6 +25,9 @@ const TABLES: u32 = 1 << 6;
 const RULES: u32 = 1 << 7 | 1 << 18;
 /// The interval at which the thread looks for removed rules.
 const LOOK: Duration = Duration::from_secs(1);
+/// Addresses of documentation (RFC 5737, RFC 3849). Only packets with the gateway's mark are for this machine.
+const ELSEWHERE: [IpAddr; 2] =
+    [IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1))];
 /// Minimum time between two log lines about removed rules.
 const PAUSE: Duration = Duration::from_secs(60);
 
@@ -81,12 +87,6 @@ impl Installed {
     }
 }
 
-/// The rules, and whether they are still there.
-#[derive(Debug)]
-struct Keeper {
-    rules: Rules,
-    instance: Instance,
-    notices: [Notices; 2],
 impl Drop for Installed {
     fn drop(&mut self) {
         if let Err(error) = self.finish(false) {
@@ -95,6 +95,17 @@ impl Drop for Installed {
     }
 }
 
+/// The rules, and whether they are still there.
+#[derive(Debug)]
+struct Keeper {
+    rules: Rules,
+    instance: Instance,
+    notices: [Notices; 2],
+    table: Table,
+    /// Whether marked packets were for this machine at the last look, by IP version.
+    are_ours: [bool; 2],
+    /// True if routes are missing.
+    is_unrouted: bool,
     /// True if the last look failed, so that rules may be missing.
     is_unsure: bool,
     /// True if the kernel may have the rules of the settings before a reload.
@@ -107,7 +118,19 @@ impl Keeper {
     fn new(rules: Rules, instance: Instance) -> Keeper {
         let notices = [(NETLINK_NETFILTER, TABLES), (NETLINK_ROUTE, RULES)];
         let notices = notices.map(|(protocol, groups)| Notices::new(protocol, groups));
-        Keeper { rules, instance, notices, is_unsure: false, is_outdated: false, said: None }
+        let mut keeper = Keeper {
+            rules,
+            instance,
+            notices,
+            table: Table::default(),
+            are_ours: [false; 2],
+            is_unrouted: false,
+            is_unsure: false,
+            is_outdated: false,
+            said: None,
+        };
+        keeper.look_at_routes();
+        keeper
     }
 
     /// Reinstalls the rules if another program has removed them: `nft flush ruleset`, or a network manager that deletes
@@ -119,14 +142,19 @@ impl Keeper {
         }
         // Both sockets must be read.
         let news = self.notices.each_mut().map(Notices::has_news);
-        if !news.contains(&true) && !self.is_unsure {
+        self.look_at_routes();
+        if !news.contains(&true) && !self.is_unrouted && !self.is_unsure {
             return;
         }
         let done = match self.rules.are_installed(&self.instance) {
-            Ok(true) => Ok(false),
-            Ok(false) => self.rules.install(&self.instance).map(|()| true),
+            Ok(true) if !self.is_unrouted => Ok(false),
+            Ok(_) => self.rules.install(&self.instance).map(|()| true),
             Err(error) => Err(error),
         };
+        if let Ok(true) = done {
+            self.look_at_routes();
+            self.is_unrouted = false;
+        }
         let was_unsure = std::mem::replace(&mut self.is_unsure, done.is_err());
         let is_due = self.said.is_none_or(|said| said.elapsed() >= PAUSE);
         match done {
@@ -143,6 +171,15 @@ impl Keeper {
             _ => return,
         }
         self.said = Some(Instant::now());
+    }
+
+    /// Notices that marked packets are no longer for this machine, because somebody has deleted the routes. The kernel's
+    /// notices about routes are not used: on a router, there may be thousands per second.
+    fn look_at_routes(&mut self) {
+        let mark = self.instance.mark();
+        let are_ours = ELSEWHERE.map(|address| self.table.whose(address, mark) == Whose::Own);
+        let before = std::mem::replace(&mut self.are_ours, are_ours);
+        self.is_unrouted |= before.into_iter().zip(are_ours).any(|(before, now)| before && !now);
     }
 
     /// Replaces the rules by those of the settings read again.

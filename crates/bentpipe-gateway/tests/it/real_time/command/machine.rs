@@ -138,8 +138,8 @@ fn an_absent_interface_is_not_up() {
     until("it is seen", || line.status("near").is_some_and(|s| s["up"] == false && s["absent"] == "lan"));
 }
 
-/// Kernel rules that other programs remove are installed again, and this is logged: reloading a firewall flushes all tables, and network
-/// managers delete routing rules.
+/// Kernel rules that other programs remove are installed again, and this is logged: reloading a firewall flushes all tables, network
+/// managers delete routing rules, and the kernel deletes the routes when the loopback interface goes down.
 #[test]
 fn rules_that_others_remove_come_back() {
     let line = Line::new("100 Mbit/s");
@@ -148,14 +148,22 @@ fn rules_that_others_remove_come_back() {
     let at = line.serve(80, echo);
     let accepted = || line.fresh_status("near")["split"]["accepted"].as_u64().expect("a number");
     let instance = Instance::new("near");
+    let rule = format!("fwmark {:#x}", instance.mark());
+    let rules = inside(&line.near, "ip rule");
+    let table = rules.lines().find_map(|line| line.split_once(&rule)?.1.split_whitespace().nth(1)).expect("its table");
     let is_whole = || {
-        let rule = format!("fwmark {:#x}", instance.mark());
-        inside(&line.near, "nft list ruleset").contains("jump ours")
-            && ["-4", "-6"].iter().all(|family| inside(&line.near, &format!("ip {family} rule")).contains(&rule))
+        let is_there = |family: &&str| {
+            inside(&line.near, &format!("ip {family} rule")).contains(&rule)
+                && inside(&line.near, &format!("ip {family} route show table all")).contains(&format!("table {table}"))
+        };
+        inside(&line.near, "nft list ruleset").contains("jump ours") && ["-4", "-6"].iter().all(is_there)
     };
     assert!(is_whole());
     let flushed = "nft flush table inet bentpipe_near";
-    for command in ["nft flush ruleset", flushed, "ip -4 rule del fwmark MARK", "ip -6 rule del fwmark MARK"] {
+    let [route4, route6] = ["-4", "-6"].map(|family| format!("ip {family} route flush table {table}"));
+    for command in
+        ["nft flush ruleset", flushed, "ip -4 rule del fwmark MARK", "ip -6 rule del fwmark MARK", &route4, &route6]
+    {
         // It fails if there is no such rule. How soon the rule comes back is not known, so it may be there again by now.
         inside(&line.near, &command.replace("MARK", &format!("{:#x}", instance.mark())));
         until(command, is_whole);

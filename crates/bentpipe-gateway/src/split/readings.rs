@@ -28,7 +28,7 @@ impl Readings {
             (
                 "refused",
                 total!("refused"),
-                "Connections refused because of the limits of descriptors or streams, or because the link was down.",
+                "Connections refused because of the limits of memory, streams or descriptors, or because the link was down.",
                 refused,
             ),
             (

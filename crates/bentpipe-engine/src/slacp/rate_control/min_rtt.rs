@@ -19,9 +19,12 @@ impl MinRtt {
     }
 
     pub(super) fn on_sample(&mut self, now: Time, rtt: Duration) {
-        if now.saturating_since(self.since) >= SPAN {
-            self.since = now;
-            self.spans = [None, self.spans[0]];
+        let age = now.saturating_since(self.since);
+        if age >= SPAN {
+            // After a pause both may be over.
+            let over = age.as_ticks() / SPAN.as_ticks();
+            self.since += SPAN.saturating_mul(over);
+            self.spans = [None, self.spans[0].filter(|_| over == 1)];
         }
         self.spans[0] = Some(self.spans[0].map_or(rtt, |known| known.min(rtt)));
     }
@@ -36,7 +39,7 @@ impl MinRtt {
 mod tests {
     use super::*;
 
-    /// Spans begin at 0 s, 15 s and 31 s: the minimum of the first is forgotten with the second.
+    /// Spans of 15 s: the minimum of the first is forgotten with the second.
     #[test]
     fn a_minimum_lasts_two_spans() {
         let mut min = MinRtt::new();
@@ -45,6 +48,21 @@ mod tests {
                 min.on_sample(Time::ZERO + Duration::from_secs(at), Duration::from_millis(rtt));
                 min.get().map(|min| min.as_nanos() / 1_000_000)
             });
-        assert_eq!(seen, [500, 500, 500, 500, 600, 600, 620, 800].map(Some));
+        assert_eq!(seen, [500, 500, 500, 500, 600, 620, 620, 620].map(Some));
+    }
+
+    /// A pause leaves no minimum of more than half a minute before, however long it was.
+    #[test]
+    fn a_pause_ends_spans_too() {
+        for (next, expected) in
+            [(15, [500, 500, 800]), (29, [500, 500, 800]), (30, [500, 800, 800]), (600, [500, 800, 800])]
+        {
+            let mut min = MinRtt::new();
+            let seen = [(1, 500), (next, 800), (next + 15, 900)].map(|(at, rtt)| {
+                min.on_sample(Time::ZERO + Duration::from_secs(at), Duration::from_millis(rtt));
+                min.get().map(|min| min.as_nanos() / 1_000_000)
+            });
+            assert_eq!(seen, expected.map(Some), "{next} s");
+        }
     }
 }

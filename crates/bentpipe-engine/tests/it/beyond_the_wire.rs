@@ -300,6 +300,20 @@ fn sharing_the_threshold() {
     assert_eq!((one.connection.ssthresh(), one.connection.cwnd()), (4 * MSS, 8 * MSS));
 }
 
+/// The threshold is in bytes: a peer with small segments does not make it smaller, nor does each connection after it.
+#[test]
+fn sharing_the_threshold_with_a_peer_of_small_segments() {
+    let mut one = with_a_loss(TcbSharing::Ssthresh, 100, 1000);
+    for _ in 0..3 {
+        one.successor();
+        one.handle(Input::Open);
+        let syn = SynOptions { mss: Some(536), ..SynOptions::default() };
+        let answer = Segment { ack: 1, window: 65_535, syn, ..Segment::new(Flags::SYN | Flags::ACK) };
+        one.handle(Input::Segment(answer));
+        assert_eq!((one.connection.ssthresh(), one.connection.cwnd()), (4 * MSS, 8 * 536));
+    }
+}
+
 /// RFC 9040 §6: and from its round trip: the SYN's timeout is then the estimate's.
 #[test]
 fn sharing_the_round_trip() {

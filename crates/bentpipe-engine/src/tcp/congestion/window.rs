@@ -20,6 +20,8 @@ pub(in crate::tcp) struct Window {
     whole: u64,
     mss_bytes: u16,
     unit: WindowUnit,
+    /// `ssthresh` is that of an earlier connection, in bytes.
+    is_inherited: bool,
     clamp_segments: Option<u32>,
 }
 
@@ -35,20 +37,21 @@ impl Window {
             clamp: 0,
             whole: 0,
             unit: config.shortcuts.window_unit,
+            is_inherited: false,
             clamp_segments: config.window_clamp,
         };
         window.set_mss(config.mss);
         window
     }
 
-    /// Sets the peer's MSS. Windows counted in segments change with it.
+    /// Sets the peer's MSS. Windows counted in segments change with it; a threshold of an earlier connection is in bytes and does not.
     pub(in crate::tcp) fn set_mss(&mut self, mss: u16) {
         let factor = mss as f64 / self.mss;
         (self.mss, self.mss_bytes) = (mss as f64, mss);
         self.clamp = self.clamp_segments.map_or(u64::MAX, |segments| segments as u64 * mss as u64);
         // The product may round to just below a segment.
         self.set((self.cwnd * factor).max(self.mss));
-        if self.ssthresh < f64::MAX {
+        if self.ssthresh < f64::MAX && !self.is_inherited {
             self.ssthresh *= factor;
         }
     }
@@ -91,7 +94,7 @@ impl Window {
 
     /// Sets the initial ssthresh, from an earlier connection (RFC 9040).
     pub(in crate::tcp) fn inherit_ssthresh(&mut self, bytes: u64) {
-        self.ssthresh = bytes as f64;
+        (self.ssthresh, self.is_inherited) = (bytes as f64, true);
     }
 
     /// The largest window in bytes.
@@ -226,5 +229,18 @@ mod tests {
             window.set_mss(after);
             assert!(window.is_sound(), "from {before} to {after}");
         }
+    }
+
+    /// A threshold of the settings counts segments and changes with their size. One that an earlier connection has left is in bytes: the
+    /// peer's segment size, or 12 bytes of timestamps, do not change what the path holds.
+    #[test]
+    fn an_inherited_threshold_is_in_bytes() {
+        let config = TcpConfig { mss: 1460, initial_ssthresh: Some(20), ..TcpConfig::default() };
+        let mut window = Window::new(&config, 10);
+        window.set_mss(730);
+        assert_eq!(window.ssthresh(), 20 * 730);
+        window.inherit_ssthresh(50_000);
+        window.set_mss(500);
+        assert_eq!((window.ssthresh(), window.cwnd()), (50_000, 10 * 500));
     }
 }

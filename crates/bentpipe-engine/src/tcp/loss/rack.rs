@@ -241,8 +241,9 @@ impl Rack {
         self.min_rtt = MinRtt::of_last(window);
     }
 
-    /// A full segment has so many bytes of payload.
+    /// A full segment has so many bytes of payload. What earlier connections have left of reordering is counted in segments.
     pub(in crate::tcp) fn set_full(&mut self, full: u16) {
+        self.reordered = self.reordered / u64::from(self.full).max(1) * u64::from(full);
         self.full = full;
     }
 

@@ -401,3 +401,16 @@ proptest! {
         }
     }
 }
+
+/// Earlier connections leave a number of segments (Linux's `tcp_init_metrics`), before the handshake has told how long these are.
+#[test]
+fn expected_reordering_is_in_segments() {
+    for full in [1448, 536, 8960] {
+        let mut rack = Rack::default();
+        rack.reorder_by(Reordering::Linux);
+        rack.set_full(1460);
+        rack.expect_reordering(6);
+        rack.set_full(full);
+        assert_eq!((rack.dup_thresh(), rack.reordered_bytes()), (6, 6 * u64::from(full)), "{full}");
+    }
+}

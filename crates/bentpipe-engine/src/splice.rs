@@ -181,14 +181,23 @@ impl Splice {
         self.legs[leg as usize].handle(&mut cx, input)
     }
 
-    /// Opens the far leg as soon as the near one is opening. If the near one returns to LISTEN because its handshake
-    /// was reset (RFC 9293 §3.10.7.4), the splice is broken: it serves one connection.
-    fn follow_opening<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+    /// True if the near leg has returned to LISTEN after the far one was opened for it: its handshake was reset (RFC 9293
+    /// §3.10.7.4), or its SYN-ACK had no answer (Linux).
+    fn listens_again(&self) -> bool {
         let is_idle = !self.over[Leg::Near as usize] && self.leg(Leg::Near).state() == State::Listen;
-        if self.far_is_asked && self.asking.is_none() && is_idle {
-            self.broken.get_or_insert(Broken { leg: Leg::Near, abort: Abort::Reset });
-            self.give(cx, Leg::Near, Input::Abort);
-            return;
+        self.far_is_asked && self.asking.is_none() && is_idle
+    }
+
+    /// Ends a splice that [`Self::listens_again`]: it serves one connection.
+    fn end_listening<P: Probe>(&mut self, cx: &mut Context<'_, P>, abort: Abort) {
+        self.broken.get_or_insert(Broken { leg: Leg::Near, abort });
+        self.give(cx, Leg::Near, Input::Abort);
+    }
+
+    /// Opens the far leg as soon as the near one is opening.
+    fn follow_opening<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
+        if self.listens_again() {
+            return self.end_listening(cx, Abort::Reset);
         }
         let asked = self.asking.is_some() || !matches!(self.leg(Leg::Near).state(), State::Closed | State::Listen);
         if asked && !self.far_is_asked && !self.over[Leg::Far as usize] {
@@ -318,6 +327,9 @@ impl Splice {
                     }
                     // An output of one leg may cause work on the other.
                     leg = Leg::Near;
+                }
+                Step::Wait(_) if leg == Leg::Near && self.listens_again() => {
+                    self.end_listening(cx, Abort::RetriesExhausted);
                 }
                 Step::Wait(until) => {
                     waits[leg as usize] = until;

@@ -5,7 +5,7 @@ mod chain;
 use self::chain::{Act, Chain, Path};
 use bentpipe_engine::splice::{Broken, Leg};
 use bentpipe_engine::tcp::variant::VARIANTS;
-use bentpipe_engine::tcp::{Abort, State, TcpConfig, Variant};
+use bentpipe_engine::tcp::{Abort, RtoConfig, State, TcpConfig, Variant};
 use bentpipe_engine::units::{Duration, Time};
 use proptest::prelude::*;
 
@@ -93,6 +93,25 @@ fn a_reset_of_the_handshake_breaks_the_splice() {
     let mut chain = calm(vec![(at(1), CLIENT, Act::Abort)]);
     chain.run(at(LONG));
     assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Near, abort: Abort::Reset })), "{}", chain.describe());
+}
+
+/// The client's host dies after its SYN. In Linux the end of the near leg then listens again, but the splice serves one connection, and its
+/// far leg must not stay open for nobody.
+#[test]
+fn a_client_that_dies_in_the_handshake_breaks_the_splice() {
+    for asks_first in [false, true] {
+        let linux = TcpConfig { rto: RtoConfig::LINUX, ..small(64_000) };
+        let dead = Path { dies: Some(at(1)), ..clean(20) };
+        let configs = [small(64_000), linux, small(64_000), small(64_000)];
+        let mut chain = Chain::new(configs, [dead, clean(250)], [None; 2], Vec::new(), 1, Time::ZERO);
+        if asks_first {
+            chain = chain.asking_first();
+        }
+        chain.run(at(LONG));
+        let broken = Broken { leg: Leg::Near, abort: Abort::RetriesExhausted };
+        assert_eq!(chain.splice_ended, Some(Err(broken)), "{}", chain.describe());
+        assert_eq!(chain.hosts[SERVER].ended, Some(Err(Abort::Reset)), "{}", chain.describe());
+    }
 }
 
 #[test]

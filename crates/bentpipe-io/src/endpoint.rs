@@ -330,13 +330,18 @@ impl Endpoint {
                 self.store(&segment, fresh, payload);
             }
         }
-        if self.connection.state() == State::Listen {
-            self.translation = None;
-        }
+        self.forget_peer();
         // The connection also reports these at the next poll, but that may come later.
         self.readable = self.connection.received();
         self.acknowledged = self.connection.acknowledged();
         Ok(Receipt::Taken(self.readable - before))
+    }
+
+    /// Forgets the peer if the connection has returned to LISTEN: the next SYN may come from any host.
+    fn forget_peer(&mut self) {
+        if self.connection.state() == State::Listen {
+            self.translation = None;
+        }
     }
 
     /// Stores the part of a payload that is new.
@@ -360,7 +365,10 @@ impl Endpoint {
     pub fn poll<P: Probe>(&mut self, cx: &mut Context<'_, P>, out: &mut [u8]) -> Result<Step<usize>, EmitError> {
         loop {
             match self.connection.poll(cx) {
-                Step::Wait(until) => return Ok(Step::Wait(until)),
+                Step::Wait(until) => {
+                    self.forget_peer();
+                    return Ok(Step::Wait(until));
+                }
                 Step::Do(Output::Transmit(segment)) => return self.emit(&segment, out).map(Step::Do),
                 Step::Do(Output::Connected) => self.connected = true,
                 Step::Do(Output::Readable(bytes)) => self.readable = bytes,

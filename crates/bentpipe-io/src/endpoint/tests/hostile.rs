@@ -3,7 +3,7 @@
 //! The peer is the test itself, which writes any segment it likes. What an endpoint must refuse may change neither the bytes
 //! that the user reads nor what later, genuine segments do.
 
-use bentpipe_engine::tcp::{Flags, SynOptions};
+use bentpipe_engine::tcp::{Flags, RtoConfig, SynOptions};
 
 use super::scene::*;
 use super::*;
@@ -232,6 +232,25 @@ fn a_reset_of_a_handshake_returns_to_listen() {
     scene.wire = peer_wire(SocketAddr::from(([192, 0, 2, 9], 5555)), SocketAddr::from(SERVER));
     let answer = scene.inject(Segment { window: 1000, ..Segment::new(Flags::SYN) }, b"");
     assert_eq!(answer[0].flags, Flags::SYN | ACK);
+    scene.inject(at(1), b"hello");
+    assert_eq!((scene.state(), scene.read()), (State::Established, b"hello".to_vec()));
+}
+
+/// Nobody answers the SYN-ACK. Linux's listener gives it up at the sixth timeout, and serves the next client.
+#[test]
+fn an_unanswered_handshake_returns_to_listen() {
+    let mut scene = Scene::listening(TcpConfig { rto: RtoConfig::LINUX, ..plain() });
+    scene.inject(Segment { window: 1000, ..Segment::new(Flags::SYN) }, b"");
+    let again: usize = (0..70)
+        .map(|second| {
+            scene.now = Time::ZERO + Duration::from_secs(second);
+            scene.answers().len()
+        })
+        .sum();
+    assert_eq!((again, scene.state(), scene.endpoint.outcome()), (5, State::Listen, None));
+    scene.wire = peer_wire(SocketAddr::from(([192, 0, 2, 9], 5555)), SocketAddr::from(SERVER));
+    let answer = scene.inject(Segment { window: 1000, ..Segment::new(Flags::SYN) }, b"");
+    assert_eq!(answer.first().map(|answer| answer.flags), Some(Flags::SYN | ACK));
     scene.inject(at(1), b"hello");
     assert_eq!((scene.state(), scene.read()), (State::Established, b"hello".to_vec()));
 }

@@ -229,16 +229,16 @@ impl Receiver {
         Fresh::Span(from, end)
     }
 
-    /// Counts a segment with data `seq..end`.
+    /// Counts a segment with data `seq..end`. Data beyond a known FIN ends before it begins, and does not count.
     #[inline(always)]
     fn count(&mut self, now: Time, seq: u64, end: u64) {
         if !self.acks.adapts() {
             self.acks.on_data(now);
         } else if end > self.rcv_nxt {
-            let bytes = (end - seq) as u32;
-            match seq <= self.rcv_nxt {
-                true => self.acks.adapt(now, bytes, self.mss, self.window.offered(self.rcv_nxt)),
-                false => self.acks.adapt_beyond_gap(bytes, self.mss),
+            if seq <= self.rcv_nxt {
+                self.acks.adapt(now, (end - seq) as u32, self.mss, self.window.offered(self.rcv_nxt));
+            } else if seq < end {
+                self.acks.adapt_beyond_gap((end - seq) as u32, self.mss);
             }
         }
     }

@@ -34,6 +34,18 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
     assert_eq!(acks.collect::<Vec<_>>(), [(0..22).collect::<Vec<u64>>(), vec![23, 25, 27, 29]].concat());
 }
 
+/// A FIN that ends at 1001 waits for a gap to be filled. Text from 1501 on is cut there, so it ends before it begins: it does not count,
+/// and is answered at once.
+#[test]
+fn text_beyond_a_fin_does_not_count() {
+    for ack in [AckPolicy::DELAYED, AckPolicy::LINUX] {
+        let mut receiver = Receiver::new(&TcpConfig { mss: 1000, ack, ..TcpConfig::default() });
+        receiver.synchronize();
+        assert_eq!(receiver.on_data(Time::ZERO, 1501, 1001), Fresh::None);
+        assert!(receiver.ack_is_due(Time::ZERO) && receiver.beyond_gaps() == 0);
+    }
+}
+
 /// RFC 9293 §3.10.7.4 with RCV.NXT 1001 and 4000 bytes of room: a segment has to touch 1001..5001. With no room left, none does
 /// but an empty one at RCV.NXT.
 #[test]

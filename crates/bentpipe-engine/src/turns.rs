@@ -41,7 +41,8 @@ impl<K, const QUANTUM: i64> Default for Turns<K, QUANTUM> {
 impl<K: Copy, const QUANTUM: i64> Turns<K, QUANTUM> {
     /// True if an entry has sent nothing since it became active, so it can be forgotten without loss.
     pub(crate) fn is_unused(turn: &Turn) -> bool {
-        turn.place == Place::Idle || turn.deficit == QUANTUM
+        // An old one that has used up its quantum to the byte has a whole one again.
+        turn.place == Place::Idle || matches!(turn.place, Place::Fresh(_)) && turn.deficit == QUANTUM
     }
 
     /// Schedules an entry that has something to send.
@@ -114,5 +115,22 @@ mod tests {
         assert_eq!((entries[1].place, turns.head()), (Place::Idle, Some(2)));
         turns.rest(&mut entries[2]);
         assert!(turns.is_empty());
+    }
+
+    /// An entry that has used up its quantum to the byte has sent something all the same: it must not be forgotten and come back as a new
+    /// one.
+    #[test]
+    fn only_an_entry_that_has_sent_nothing_is_unused() {
+        let (mut turns, mut turn) = (Turns::<u32, 1000>::default(), Turn::default());
+        let is_unused = Turns::<u32, 1000>::is_unused;
+        assert!(is_unused(&turn));
+        turns.wake(1, &mut turn);
+        assert!(is_unused(&turn));
+        turn.deficit -= 1000;
+        assert!(!is_unused(&turn));
+        turns.rotate(&mut turn);
+        assert!(turn.deficit == 1000 && !is_unused(&turn));
+        turns.rest(&mut turn);
+        assert!(is_unused(&turn));
     }
 }

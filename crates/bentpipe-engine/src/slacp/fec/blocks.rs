@@ -121,9 +121,13 @@ impl Blocks {
     }
 
     fn close(&mut self, id: u64) -> Option<Block> {
-        let max = self.config.max_overhead;
-        let count = self.get(id)?.count;
-        let repairs = self.losses.repairs(count, max).min(Fec::MAX_REPAIRS);
+        let (max, hurries) = (self.config.max_overhead, self.config.repairs.end_with_a_loss());
+        let Block { count, unjudged, .. } = *self.get(id)?;
+        let repairs = match unjudged {
+            // All have arrived.
+            0 if hurries => 0,
+            _ => self.losses.repairs(count, max).min(Fec::MAX_REPAIRS),
+        };
         let block = self.get(id)?;
         block.closed = true;
         block.to_send = repairs;
@@ -186,16 +190,17 @@ impl Blocks {
         Some((id, now, if last { self.seal(id) } else { None }))
     }
 
-    /// Takes the verdict on a packet's first transmission. Returns its block if that seals it.
+    /// Takes the verdict on a packet's first transmission. Returns its block if that seals it. A loss also ends a block that is still open.
     pub(in crate::slacp) fn on_source(&mut self, id: u64, lost: bool) -> Option<Block> {
         let hurries = self.config.repairs.end_with_a_loss();
         let block = self.get(id)?;
         block.unjudged -= 1;
         block.lost += lost as u8;
-        let is_of_no_use = lost || block.unjudged == 0;
-        if !(hurries && block.closed && block.to_send > 0 && is_of_no_use) {
+        let is_of_no_use = if block.closed { block.to_send > 0 && (lost || block.unjudged == 0) } else { lost };
+        if !(hurries && is_of_no_use) {
             return None;
         }
+        block.closed = true;
         self.repairing.retain(|&other| other != id);
         self.seal(id)
     }
@@ -313,5 +318,44 @@ mod tests {
         });
         let repairs: Vec<u8> = repairs.collect();
         assert_eq!((repairs[0], repairs[299]), (4, 0), "{repairs:?}");
+    }
+
+    /// A loss that is known while its block is still open ends the block, if the lost packet is sent again instead. Packets after that
+    /// begin another one.
+    #[test]
+    fn a_loss_ends_an_open_block() {
+        for repairs in [Repairs::Spare, Repairs::Prompt, Repairs::Idle, Repairs::Short] {
+            let ends = repairs.end_with_a_loss();
+            let mut blocks = blocks(repairs);
+            (0..5).for_each(|seq| _ = blocks.add(at(0), seq, 100));
+            assert!(blocks.on_source(0, false).is_none());
+            assert_eq!(blocks.on_source(0, true).map(|block| block.count), ends.then_some(5), "{repairs:?}");
+            assert_eq!(
+                (blocks.may_repair(0), blocks.has_repair(), blocks.needed_from()),
+                (!ends, false, (!ends).then_some(0))
+            );
+            assert_eq!(blocks.add(at(0), 5, 100).0, u64::from(ends), "{repairs:?}");
+            (0..3).for_each(|_| assert!(blocks.on_source(0, false).is_none() && blocks.deadline(false).is_some()));
+            assert_eq!(
+                blocks.next_decided().map(|(block, fate)| (block.count, fate)),
+                ends.then_some((5, Fate::Broken))
+            );
+        }
+    }
+
+    /// A slow block may end when all of its packets have arrived: then repair frames for an idle line have nothing left to repair.
+    #[test]
+    fn a_block_that_has_arrived_needs_no_repairs() {
+        for repairs in [Repairs::Spare, Repairs::Prompt, Repairs::Idle, Repairs::Short] {
+            let mut blocks = blocks(repairs);
+            (0..5).for_each(|seq| _ = blocks.add(at(0), seq, 100));
+            (0..5).for_each(|_| assert!(blocks.on_source(0, false).is_none() && blocks.may_repair(0)));
+            let ends = repairs.end_with_a_loss();
+            assert_eq!(
+                (blocks.on_time(at(100_000), false).is_some(), blocks.has_repair()),
+                (ends, !ends),
+                "{repairs:?}"
+            );
+        }
     }
 }

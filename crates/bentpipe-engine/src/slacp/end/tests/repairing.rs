@@ -133,3 +133,19 @@ fn repairs_protect_the_end_of_a_transfer_for_a_round_trip() {
     assert_eq!((stats.resent, stats.repaired), (2, 0));
     assert!(late > at(1500), "{late:?}");
 }
+
+/// Frames of 8 ms fill a block in 800 ms, longer than a round trip. With repairs for an idle line, the packet is sent again as soon as its
+/// loss is known, though its block is still open.
+#[test]
+fn a_loss_in_an_open_block_is_not_waited_for() {
+    let fec = Fec { block: 100, interval: MS(5000), repairs: Repairs::Idle, ..FEC };
+    let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
+    let packets = vec![(Time::ZERO, 0, 7976, 1); 200];
+    pair.run(&packets, at(60_000), |side, n, _| if side == 0 && n == 5 { Fate::Lost } else { Fate::Arrives });
+    assert_eq!(pair.handles().len(), 200);
+    let is_lost = |frame: &Frame| matches!(frame, Frame::Data { seq: 5, .. });
+    let sent: Vec<_> = pair.line.iter().filter(|(_, frame)| is_lost(frame)).map(|&(time, _)| time).collect();
+    // The next one is sent at 48 ms, arrives 250 ms later, and is reported within 20 ms. The report takes 250 ms, and the line is busy for
+    // up to 8 ms.
+    assert!(sent.len() == 2 && sent[1] <= at(48 + 250 + 20 + 250 + 8), "{sent:?}");
+}

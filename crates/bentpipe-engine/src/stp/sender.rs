@@ -260,6 +260,7 @@ impl Half for Sender {
         self.examined = 0;
         self.flight.clear();
         (self.resend, self.leaving) = (None, None);
+        self.polls = self.config.polls.map(Polls::new);
     }
 
     fn update_window(&mut self, segment: &Segment) -> bool {

@@ -120,3 +120,19 @@ fn neither_an_old_answer_nor_a_rest_says_anything() {
     let patience = Duration::from_secs(5);
     assert!(polls.on_time(at(3605), patience) && !polls.on_time(at(3606), patience));
 }
+
+/// A passive end whose handshake is reset listens again: it polls nobody, and gives nobody up.
+#[test]
+fn a_listening_end_does_not_poll() {
+    let mut end = End(Connection::new(polling(), Role::Passive));
+    end.give(0, Input::Open);
+    let syn = Segment { window: 5000, ..Segment::new(Flags::SYN) };
+    let (out, timer) = end.give(MS, Input::Segment(syn));
+    assert!(out.len() == 1 && timer.is_some());
+    let reset = Segment { seq: 1, ..Segment::new(Flags::RST) };
+    assert_eq!(end.give(2 * MS, Input::Segment(reset)), (vec![], None));
+    assert_eq!(end.0.state(), State::Listen);
+    // The next handshake begins anew.
+    let (out, again) = end.give(3_000 * MS, Input::Segment(syn));
+    assert_eq!((out.len(), again), (1, timer.map(|at| at + 2_999 * MS)));
+}

@@ -3,7 +3,7 @@
 //! A plain link computes a packet's passage when it is offered. Here the queue holds the packets, and the link behind
 //! it, which has no queue, gets the next one when its line is free. The queue is the same as for S-LACP's channels.
 //! With FQ-CoDel, each flow has its own queue. Flows are identified by a 64-bit hash. If there is no room, the flow
-//! that occupies the most loses its newest packet.
+//! that occupies the most loses its newest packets.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -57,6 +57,14 @@ impl Queue {
                     Pushed::Refused
                 }
             }
+        }
+    }
+
+    /// Takes another packet that was evicted for the last one.
+    fn evicted(&mut self) -> Option<u32> {
+        match self {
+            Queue::Codel(backlog) => backlog.evicted(),
+            Queue::Dual(_) => None,
         }
     }
 
@@ -143,7 +151,7 @@ impl<P: Wire> ManagedLink<P> {
         })
     }
 
-    /// Queues a packet. If another one is dropped for it, [`ManagedLink::take`] returns the dropped one.
+    /// Queues a packet. If others are dropped for it, [`ManagedLink::take`] returns them.
     ///
     /// # Errors
     /// Returns the reason if this packet is dropped at once. [`ManagedLink::take`] returns it, too.
@@ -164,6 +172,9 @@ impl<P: Wire> ManagedLink<P> {
             Pushed::Refused | Pushed::Evicts(_) | Pushed::Replaces(_) if is_idle => self.transmit(now, handle, false),
             Pushed::Refused => self.refuse(now, handle, DropReason::QueueFull),
             Pushed::Evicts(other) | Pushed::Replaces(other) => self.refuse(now, other, DropReason::QueueFull),
+        }
+        while let Some(other) = self.queue.evicted() {
+            self.refuse(now, other, DropReason::QueueFull);
         }
         self.run(now);
         self.counters.max_waiting = self.counters.max_waiting.max(self.queue.len() as u32);

@@ -2,10 +2,11 @@
 //! acknowledgement replaces an older one.
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
 use super::codel::Control;
 use super::config::{ChannelConfig, Queueing};
-use super::fair::{Fair, Room};
+use super::fair::Fair;
 use super::fq_codel::FqCodel;
 use super::waiting::{Pushed, Waiting, cut};
 use crate::link::QueueLimit;
@@ -28,6 +29,8 @@ pub(crate) struct Backlog {
     /// filter.
     hosts: Option<FqCodel>,
     codel: Option<Control>,
+    /// Packets that were evicted for the last one, besides the one that was returned.
+    evicted: Vec<u32>,
     /// The position of the newest waiting acknowledgement of each flow, if acknowledgements are filtered.
     acks: Option<BTreeMap<u64, u64>>,
 }
@@ -45,6 +48,7 @@ impl Backlog {
             fair: (config.queueing == Queueing::Fair).then(Fair::default),
             hosts: by_host.then(|| FqCodel::new(config.codel, config.filters_acks)),
             codel: config.codel.filter(|_| !by_host).map(Control::new),
+            evicted: Vec::new(),
             acks: (config.filters_acks && !by_host).then(BTreeMap::new),
         }
     }
@@ -59,11 +63,6 @@ impl Backlog {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Packets none of whose frames has been sent. A packet that is partly sent counts as held elsewhere.
-    fn whole_packets(&self) -> usize {
-        self.fair.as_ref().map_or(self.packets.len() / self.segments as usize, |fair| fair.whole_packets(self.segments))
     }
 
     fn front(&self) -> Option<&Waiting> {
@@ -92,12 +91,9 @@ impl Backlog {
         self.hosts.as_ref().map_or(self.bytes, FqCodel::bytes)
     }
 
-    /// True if there is room for `len` bytes in addition to the packets `held` elsewhere. The channel's limit does not apply to a packet
-    /// that `is_alone`.
-    fn has_room(&self, len: u32, held: (usize, u64), is_alone: bool) -> bool {
-        let bytes = self.bytes() + u64::from(len);
-        let packets = || self.hosts.as_ref().map_or_else(|| self.whole_packets(), FqCodel::len) + held.0;
-        (is_alone || self.limit.has_room(packets, bytes + held.1)) && bytes <= self.room
+    /// Takes the handle of another packet that was evicted for the last one. To be called after each push until it returns `None`.
+    pub(crate) fn evicted(&mut self) -> Option<u32> {
+        self.evicted.pop()
     }
 
     /// Queues a packet if there is room in addition to the packets `held` elsewhere.
@@ -111,29 +107,29 @@ impl Backlog {
         self.push_if(packet, held, self.is_empty() && held.0 == 0)
     }
 
+    /// The channel's limit does not apply to a packet that `is_alone`.
     fn push_if(&mut self, packet: Waiting, held: (usize, u64), is_alone: bool) -> Pushed {
-        let has_room = self.has_room(packet.len, held, is_alone);
+        let (bytes, limit, room) = (self.bytes() + u64::from(packet.len), self.limit, self.room);
+        let has_room = |packets: usize, freed: u64| {
+            let bytes = bytes - freed;
+            (is_alone || limit.has_room(|| packets + held.0, bytes + held.1)) && bytes <= room
+        };
         if let Some(hosts) = &mut self.hosts {
-            return hosts.push(packet, has_room);
+            return hosts.push(packet, has_room, &mut self.evicted);
         }
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
         }
         if let Some(fair) = &mut self.fair {
-            let room = if has_room { Room::Free } else { Room::Taken };
-            return match fair.push(packet, self.segments, room) {
-                Ok(None) => {
-                    self.bytes += u64::from(packet.len);
-                    Pushed::Waits
-                }
-                Ok(Some(evicted)) => {
-                    self.bytes = self.bytes + u64::from(packet.len) - u64::from(evicted.len);
-                    Pushed::Evicts(evicted.handle)
-                }
-                Err(()) => Pushed::Refused,
-            };
+            let (pushed, freed) = fair.push(packet, self.segments, has_room, &mut self.evicted);
+            self.bytes -= freed;
+            if pushed != Pushed::Refused {
+                self.bytes += u64::from(packet.len);
+            }
+            return pushed;
         }
-        if !has_room {
+        let waiting = if self.segments == 1 { self.packets.len() } else { self.packets.len() / self.segments as usize };
+        if !has_room(waiting, 0) {
             return Pushed::Refused;
         }
         if let (Some(acks), Some(_)) = (&mut self.acks, packet.acknowledges) {
@@ -313,6 +309,29 @@ mod tests {
         for ms in 0..1000 {
             queue.push(packet(0, at(ms)), (0, 0));
             assert!(queue.pop(at(ms + 4), |_| panic!("dropped")).is_some());
+        }
+    }
+
+    /// A limit in bytes holds whatever the lengths of packets: as many short ones give way to a long one as it takes. A lower limit than
+    /// what waits already is not exceeded further.
+    #[test]
+    fn long_packets_do_not_exceed_the_limit_in_place_of_short_ones() {
+        for queueing in [Queueing::Hosts, Queueing::Fair] {
+            let limit = QueueLimit::Bytes(Bytes::new(10_000));
+            let mut queue = Backlog::new(&ChannelConfig { queueing, limit, ..ChannelConfig::unreliable() });
+            let of = |flow, handle, len| Waiting { host: flow, flow, len, ..packet(handle, at(0)) };
+            (0..250).for_each(|n| assert_eq!(queue.push(of(1, n, 40), (0, 0)), Pushed::Waits));
+            // 38 of 40 bytes make room for the first.
+            assert_eq!(queue.push(of(2, 1000, 1500), (0, 0)), Pushed::Evicts(212), "{queueing:?}");
+            let others: Vec<u32> = core::iter::from_fn(|| queue.evicted()).collect();
+            assert_eq!((others.len(), others.iter().min(), queue.bytes()), (37, Some(&213), 250 * 40 - 38 * 40 + 1500));
+            (3..12).for_each(|n| _ = queue.push(of(n, n as u32, 1500), (0, 0)));
+            core::iter::from_fn(|| queue.evicted()).for_each(drop);
+            assert!(queue.bytes() <= 10_000, "{queueing:?}: {}", queue.bytes());
+            let before = queue.bytes();
+            queue.set_room(1000);
+            _ = queue.push(of(20, 20, 1500), (0, 0));
+            assert!(queue.bytes() <= before && queue.bytes() + 1500 > before, "{queueing:?}: {}", queue.bytes());
         }
     }
 }

@@ -112,10 +112,10 @@ pub enum Queueing {
     /// First in, first out. A packet that finds the queue full is dropped.
     Fifo,
     /// Each flow has its own queue, and the flows take turns (deficit round robin, Shreedhar and Varghese 1995). If
-    /// there is no room, the flow with the longest queue loses its newest packet (longest queue drop, McKenney 1990).
+    /// there is no room, the flow with the longest queue loses its newest packets (longest queue drop, McKenney 1990).
     Fair,
     /// Hosts take turns, and within a host its flows do. Each flow has its own CoDel and ACK filter if the channel has
-    /// these (FQ-CoDel, RFC 8290). If there is no room, the host that occupies the most loses the newest packet of its
+    /// these (FQ-CoDel, RFC 8290). If there is no room, the host that occupies the most loses the newest packets of its
     /// longest flow. Packets are whole frames, and the limit counts only waiting ones.
     Hosts,
 }

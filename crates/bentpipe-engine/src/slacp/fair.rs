@@ -2,18 +2,12 @@
 //! that occupies most of it loses a packet (McKenney 1990).
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 
-use super::waiting::{Waiting, cut};
+use super::waiting::{Pushed, Waiting, cut};
 
 /// The quantum of a flow, bytes: an Ethernet frame of maximum length.
 const QUANTUM: u32 = 1514;
-
-/// Whether the buffer has room for another packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
-    Free,
-    Taken,
-}
 
 #[derive(Clone, Debug, Default)]
 struct Flow {
@@ -52,16 +46,21 @@ impl Fair {
         self.flows.get(self.turns.front()?)?.packets.front()
     }
 
-    /// Queues a packet as `segments` frames. If the buffer is full, another flow loses a packet, which is returned with
-    /// its full length.
-    ///
-    /// # Errors
-    /// Refuses the packet if the buffer is full and no flow occupies more of it than this one.
-    pub(super) fn push(&mut self, packet: Waiting, segments: u32, room: Room) -> Result<Option<Waiting>, ()> {
-        let evicted = match room {
-            Room::Free => None,
-            Room::Taken => Some(self.evict(packet.flow, segments).ok_or(())?),
-        };
+    /// Queues a packet as `segments` frames, and evicts others as [`FqCodel::push`](super::fq_codel::FqCodel::push) does. The packet is
+    /// refused if no flow occupies more than its own. Also returns the number of bytes that were freed.
+    pub(super) fn push(
+        &mut self,
+        packet: Waiting,
+        segments: u32,
+        has_room: impl Fn(usize, u64) -> bool,
+        evicted: &mut Vec<u32>,
+    ) -> (Pushed, u64) {
+        let mut freed = 0;
+        while !has_room(self.whole_packets(segments), freed) && (freed == 0 || freed < u64::from(packet.len)) {
+            let Some(other) = self.evict(packet.flow, segments) else { return (Pushed::Refused, freed) };
+            freed += u64::from(other.len);
+            evicted.push(other.handle);
+        }
         let flow = self.flows.entry(packet.flow).or_default();
         if flow.packets.is_empty() {
             flow.deficit = QUANTUM;
@@ -71,11 +70,11 @@ impl Fair {
         flow.packets.extend(cut(packet, segments));
         self.len += segments as usize;
         self.settle();
-        Ok(evicted)
+        (if freed == 0 { Pushed::Waits } else { evicted.pop().map_or(Pushed::Waits, Pushed::Evicts) }, freed)
     }
 
     /// Removes the newest whole packet of the flow that occupies most of the buffer, if that is more than `flow`
-    /// occupies.
+    /// occupies. It has its full length.
     fn evict(&mut self, flow: u64, segments: u32) -> Option<Waiting> {
         let used = |flow: &Flow| flow.waiting + flow.held;
         let own = self.flows.get(&flow).map_or(0, used);
@@ -150,6 +149,11 @@ mod tests {
         Waiting { handle, len, flow, host: 0, since: Time::ZERO, acknowledges: None }
     }
 
+    /// Without `has_room`, one packet makes room.
+    fn push(fair: &mut Fair, packet: Waiting, segments: u32, has_room: bool) -> Pushed {
+        fair.push(packet, segments, |_, freed| has_room || freed > 0, &mut Vec::new()).0
+    }
+
     fn handles(fair: &mut Fair) -> Vec<u32> {
         core::iter::from_fn(|| fair.pop()).map(|packet| packet.handle).collect()
     }
@@ -158,10 +162,10 @@ mod tests {
     fn flows_take_turns_by_bytes() {
         let mut fair = Fair::default();
         for n in 0..4 {
-            fair.push(packet(n, 7, 1500), 1, Room::Free).expect("room");
+            assert_eq!(push(&mut fair, packet(n, 7, 1500), 1, true), Pushed::Waits);
         }
         for n in 10..16 {
-            fair.push(packet(n, 8, 700), 1, Room::Free).expect("room");
+            assert_eq!(push(&mut fair, packet(n, 8, 700), 1, true), Pushed::Waits);
         }
         // 1514 bytes per turn: one packet of 1500 or two of 700. The remaining 114 are not enough for a third.
         assert_eq!(handles(&mut fair), [0, 10, 11, 1, 12, 13, 2, 14, 15, 3]);
@@ -172,27 +176,25 @@ mod tests {
     fn the_flow_that_takes_most_gives_way_and_nobody_to_itself() {
         let mut fair = Fair::default();
         for n in 0..3 {
-            fair.push(packet(n, 1, 500), 1, Room::Free).expect("room");
+            assert_eq!(push(&mut fair, packet(n, 1, 500), 1, true), Pushed::Waits);
         }
-        let evicted = fair.push(packet(9, 2, 500), 1, Room::Taken).expect("flow 1 has more");
-        assert_eq!(evicted.map(|packet| packet.handle), Some(2));
-        assert!(fair.push(packet(10, 1, 500), 1, Room::Taken).is_err(), "its own is the longest");
+        assert_eq!(push(&mut fair, packet(9, 2, 500), 1, false), Pushed::Evicts(2));
+        assert_eq!(push(&mut fair, packet(10, 1, 500), 1, false), Pushed::Refused, "its own is the longest");
         // Bytes held elsewhere count: flow 2 now occupies 1500 bytes, flow 1 occupies 1000.
         fair.hold(2, 1000);
-        let evicted = fair.push(packet(11, 1, 500), 1, Room::Taken).expect("flow 2 has more");
-        assert_eq!(evicted.map(|packet| packet.handle), Some(9));
+        assert_eq!(push(&mut fair, packet(11, 1, 500), 1, false), Pushed::Evicts(9));
         assert_eq!(handles(&mut fair), [0, 1, 11]);
     }
 
     #[test]
     fn a_packet_in_frames_leaves_whole_and_is_evicted_whole() {
         let mut fair = Fair::default();
-        fair.push(packet(0, 1, 1001), 2, Room::Free).expect("room");
-        fair.push(packet(1, 1, 1001), 2, Room::Free).expect("room");
+        assert_eq!(push(&mut fair, packet(0, 1, 1001), 2, true), Pushed::Waits);
+        assert_eq!(push(&mut fair, packet(1, 1, 1001), 2, true), Pushed::Waits);
         assert_eq!(fair.pop().map(|frame| (frame.handle, frame.len)), Some((0, 501)));
         assert_eq!((fair.len(), fair.whole_packets(2)), (3, 1), "half of the first is on its way");
-        let evicted = fair.push(packet(2, 2, 1000), 2, Room::Taken).expect("flow 1 has more");
-        assert_eq!(evicted.map(|packet| (packet.handle, packet.len)), Some((1, 1001)));
+        let pushed = fair.push(packet(2, 2, 1000), 2, |_, freed| freed > 0, &mut Vec::new());
+        assert_eq!(pushed, (Pushed::Evicts(1), 1001));
         assert_eq!(handles(&mut fair), [0, 2, 2]);
     }
 }

@@ -1,10 +1,11 @@
 //! FQ-CoDel (RFC 8290) on two levels: hosts take turns, and so do the flows of a host. Each flow has its own CoDel.
 //!
 //! Departures: a flow is identified by a 64-bit hash instead of one of 1024 queues. When the buffer is full, the host
-//! that occupies most of it loses the newest packet of its longest flow, not half of the oldest ones. A single flow is
-//! thus queued as in a FIFO.
+//! that occupies most of it loses the newest packet of its longest flow, not half of the oldest ones; a long packet may
+//! need the room of several. A single flow is thus queued as in a FIFO.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
 
 use super::codel::Control;
 use super::config::Codel;
@@ -80,15 +81,22 @@ impl FqCodel {
         self.bytes
     }
 
-    /// Queues a packet. Without `has_room`, evicts another packet.
-    pub(super) fn push(&mut self, packet: Waiting, has_room: bool) -> Pushed {
+    /// Queues a packet. `has_room` tells whether there is room beside a number of packets, once so many bytes are freed. As long as there
+    /// is none, others are evicted, but not more bytes than the packet has: what waits may already exceed a limit, and stays.
+    pub(super) fn push(
+        &mut self,
+        packet: Waiting,
+        has_room: impl Fn(usize, u64) -> bool,
+        evicted: &mut Vec<u32>,
+    ) -> Pushed {
         if let Some(handle) = self.replace(packet) {
             return Pushed::Replaces(handle);
         }
-        let mut evicted = None;
-        if !has_room {
-            let Some(handle) = self.evict(packet) else { return Pushed::Refused };
-            evicted = Some(handle);
+        let mut freed = 0;
+        while !has_room(self.len, freed) && (freed == 0 || freed < u64::from(packet.len)) {
+            let Some(other) = self.evict(packet) else { return Pushed::Refused };
+            freed += u64::from(other.len);
+            evicted.push(other.handle);
         }
         let filters = self.filters_acks && packet.acknowledges.is_some();
         let codel = self.codel;
@@ -115,7 +123,7 @@ impl FqCodel {
         self.resize(packet.flow, i64::from(packet.len));
         self.len += 1;
         self.settle();
-        evicted.map_or(Pushed::Waits, Pushed::Evicts)
+        if freed == 0 { Pushed::Waits } else { evicted.pop().map_or(Pushed::Waits, Pushed::Evicts) }
     }
 
     /// Changes the number of a flow's waiting bytes.
@@ -148,7 +156,7 @@ impl FqCodel {
 
     /// Removes the newest packet of the longest flow of the host that occupies the most, unless that is the flow of
     /// `packet`.
-    fn evict(&mut self, packet: Waiting) -> Option<u32> {
+    fn evict(&mut self, packet: Waiting) -> Option<Waiting> {
         let &(most, host) = self.by_size.last()?;
         // A host or flow that already occupies as much evicts nothing.
         let own = self.hosts.get(&packet.host).map_or(0, |host| host.bytes);
@@ -163,7 +171,7 @@ impl FqCodel {
         self.len -= 1;
         self.resize(id, -i64::from(evicted.len));
         self.settle();
-        Some(evicted.handle)
+        Some(evicted)
     }
 
     /// Takes the next packet. Calls `judge` with each packet that CoDel would drop before it. If `judge` returns true,
@@ -251,8 +259,13 @@ mod tests {
     }
 
     fn push(queue: &mut FqCodel, packet: Waiting) -> Pushed {
-        let has_room = queue.bytes() + u64::from(packet.len) <= 100_000;
-        queue.push(packet, has_room)
+        let bytes = queue.bytes() + u64::from(packet.len);
+        queue.push(packet, |_, freed| bytes - freed <= 100_000, &mut Vec::new())
+    }
+
+    /// Queues a packet in a full queue, where one packet of any length makes room.
+    fn push_into_full(queue: &mut FqCodel, packet: Waiting) -> Pushed {
+        queue.push(packet, |_, freed| freed > 0, &mut Vec::new())
     }
 
     fn jain(sent: &BTreeMap<u64, u64>, count: f64) -> f64 {
@@ -313,7 +326,7 @@ mod tests {
         for host in [1, 2] {
             let mut queue = FqCodel::new(None, false);
             (1..=2).for_each(|n| assert_eq!(push(&mut queue, packet(0, n, n, 1000)), Pushed::Waits));
-            assert_eq!(queue.push(packet(1, host, host, 1000), false), Pushed::Refused, "{host}");
+            assert_eq!(push_into_full(&mut queue, packet(1, host, host, 1000)), Pushed::Refused, "{host}");
         }
     }
 
@@ -367,7 +380,7 @@ mod tests {
         let pop = |queue: &mut FqCodel| queue.pop(at(0), |_| panic!("no CoDel")).map(|packet| packet.handle);
         assert_eq!(pop(&mut queue), Some(0));
         assert_eq!(push(&mut queue, ack(2, 2)), Pushed::Waits, "the first has left");
-        assert_eq!(queue.push(packet(3, 2, 2, 40), false), Pushed::Evicts(2));
+        assert_eq!(push_into_full(&mut queue, packet(3, 2, 2, 40)), Pushed::Evicts(2));
         assert_eq!(push(&mut queue, ack(4, 3)), Pushed::Waits, "the second was evicted");
         assert_eq!(push(&mut queue, ack(5, 4)), Pushed::Replaces(4));
     }

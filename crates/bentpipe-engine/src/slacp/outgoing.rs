@@ -102,20 +102,19 @@ impl Outgoing {
     pub(super) fn push(&mut self, packet: Waiting, outputs: &mut VecDeque<Output>) {
         self.stats.packets += 1;
         let held = if self.config.limit_counts_copies { self.held } else { (0, 0) };
-        match self.backlog.push_alone(packet, held) {
-            Pushed::Waits => {}
+        let gone = match self.backlog.push_alone(packet, held) {
+            Pushed::Waits => None,
             Pushed::Replaces(handle) => {
                 self.stats.superseded += 1;
                 outputs.push_back(Output::Release { handle, how: Released::Superseded });
+                None
             }
-            Pushed::Evicts(handle) => {
-                self.stats.dropped_full += 1;
-                outputs.push_back(Output::Release { handle, how: Released::DroppedFull });
-            }
-            Pushed::Refused => {
-                self.stats.dropped_full += 1;
-                outputs.push_back(Output::Release { handle: packet.handle, how: Released::DroppedFull });
-            }
+            Pushed::Evicts(handle) => Some(handle),
+            Pushed::Refused => Some(packet.handle),
+        };
+        for handle in gone.into_iter().chain(core::iter::from_fn(|| self.backlog.evicted())) {
+            self.stats.dropped_full += 1;
+            outputs.push_back(Output::Release { handle, how: Released::DroppedFull });
         }
         self.stats.max_waiting = self.stats.max_waiting.max(self.backlog.len() as u32);
     }

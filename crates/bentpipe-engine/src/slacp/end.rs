@@ -106,7 +106,7 @@ impl End {
             in_flight: 0,
             overhead: config.overhead,
             catch_up: config.catch_up,
-            outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel)).collect(),
+            outgoing: config.channels.iter().map(|&channel| Outgoing::new(channel, config.reordering)).collect(),
             incoming: config
                 .channels
                 .iter()

@@ -4,7 +4,7 @@ use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, VecDeque};
 
 use super::backlog::Backlog;
-use super::config::{ChannelConfig, Queueing};
+use super::config::{ChannelConfig, Order, Queueing};
 use super::exchange::{Output, Released};
 use super::fec::{Block, Blocks, Fate};
 use super::predecessors::Predecessors;
@@ -54,6 +54,8 @@ pub(super) struct Outgoing {
     pub(super) backlog: Backlog,
     /// The floor: all packets below it are done.
     first: u64,
+    /// By how many packets the floor in frames lags behind it: by those that others may overtake, if none waits for them.
+    lag: u64,
     slots: VecDeque<Slot>,
     /// Number of packets in `slots` that are not done, and the bytes of their unfinished frames.
     held: (usize, u64),
@@ -74,11 +76,12 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub(super) fn new(config: ChannelConfig) -> Self {
+    pub(super) fn new(config: ChannelConfig, reordering: u64) -> Self {
         Outgoing {
             backlog: Backlog::new(&config),
             config,
             first: 0,
+            lag: if config.arq.is_none() && config.order == Order::None { reordering } else { 0 },
             slots: VecDeque::new(),
             held: (0, 0),
             parts: (config.segments > 1 || config.queueing == Queueing::Fair).then(BTreeMap::new),
@@ -238,7 +241,7 @@ impl Outgoing {
         self.stats.sent_bytes += len as u64;
         let seq = self.next_seq();
         let behind = self.predecessors.of(seq, flow);
-        let floor = self.first;
+        let floor = self.first.saturating_sub(self.lag);
         if self.config.arq.is_none() && self.blocks.is_none() {
             // Nothing more will be done for it, so it is forgotten once sent.
             self.first += 1;
@@ -312,7 +315,7 @@ impl Outgoing {
     pub(super) fn next_repair(&mut self, outputs: &mut VecDeque<Output>) -> Option<(Block, u64, Sent)> {
         let (block, now, sealed) = self.blocks.as_mut()?.next_repair()?;
         self.stats.repairs += 1;
-        let floor = self.first;
+        let floor = self.first.saturating_sub(self.lag);
         self.on_sealed(sealed, outputs);
         Some((now, floor, Sent::Repair { block, floor }))
     }

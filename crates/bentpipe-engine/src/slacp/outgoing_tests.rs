@@ -10,7 +10,7 @@ fn at(ms: u64) -> Time {
 
 /// A channel in which `count` packets wait.
 fn channel(config: ChannelConfig, count: u32) -> Outgoing {
-    let mut outgoing = Outgoing::new(config);
+    let mut outgoing = Outgoing::new(config, 0);
     for handle in 0..count {
         let packet = Waiting { handle, len: 100, flow: 0, host: 0, since: at(0), acknowledges: None };
         outgoing.push(packet, &mut VecDeque::new());

@@ -1,9 +1,9 @@
 //! What waits: priorities, turns, limits.
 
-use super::world::{Fate, MS, Pair, at, config, nth_data_lost};
+use super::world::{FEC, Fate, MS, Pair, at, config, nth_data_lost};
 use crate::link::QueueLimit;
 use crate::machine::{Context, Machine, Step};
-use crate::slacp::config::{ChannelConfig, Codel, Queueing, SlacpConfig};
+use crate::slacp::config::{ChannelConfig, Codel, Fec, Queueing, Repairs, SlacpConfig};
 use crate::slacp::{End, Frame, Input, Output, Released};
 use crate::units::{Duration, Rate, Time};
 
@@ -167,5 +167,20 @@ fn reports_leave_room_on_a_slow_line() {
         // 37 500 bytes fit in a minute.
         let share = reports as f64 / 37_500.0;
         assert!(expected.contains(&share), "{waiting}: {share}");
+    }
+}
+
+/// Without retransmission and without order, a frame that others have overtaken passes all the same, as on a bare link. The tolerance of
+/// the link is three frames; each tenth is overtaken by two.
+#[test]
+fn overtaken_frames_of_an_unordered_channel_pass() {
+    let fec = Some(Fec { block: 4, repairs: Repairs::Prompt, ..FEC });
+    for channel in [ChannelConfig::unreliable(), ChannelConfig { fec, ..ChannelConfig::unreliable() }] {
+        let mut pair = Pair::new(&SlacpConfig { reordering: 3, ..config(vec![channel]) });
+        let packets: Vec<_> = (0..100).map(|n| (at(2 * n), 0, 476, 1)).collect();
+        pair.run(&packets, at(3000), |side, n, _| if side == 0 && n % 10 == 5 { Fate::Late(5) } else { Fate::Arrives });
+        let mut handles = pair.handles();
+        handles.sort_unstable();
+        assert_eq!(handles, (0..100).collect::<Vec<_>>());
     }
 }

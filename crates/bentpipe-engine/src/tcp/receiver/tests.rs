@@ -34,6 +34,34 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
     assert_eq!(acks.collect::<Vec<_>>(), [(0..22).collect::<Vec<u64>>(), vec![23, 25, 27, 29]].concat());
 }
 
+/// A window that follows the buffer is rounded up to the unit of its scale, 128 bytes here. Nobody reads, and segments are shorter than the
+/// unit: the edge must not move on with each of them, but end within a unit of the buffer.
+#[test]
+fn short_segments_get_no_more_than_the_buffer() {
+    let mut receiver = Receiver::new(&TcpConfig {
+        mss: 1448,
+        ack: AckPolicy::LINUX,
+        receive_buffer: 21_240_000,
+        first_window: Some(81_920),
+        window_follows: true,
+        ..TcpConfig::default()
+    });
+    receiver.synchronize();
+    receiver.offer_window(7);
+    let now = Time::from_nanos(1_000_000_000);
+    let mut edge = receiver.limit();
+    while receiver.rcv_nxt() < 1_000_000 && receiver.acceptable(receiver.rcv_nxt(), 100) {
+        let from = receiver.rcv_nxt();
+        receiver.on_arrival(now, (100, from + 100), Some((1, Duration::from_millis(100))));
+        receiver.on_data(now, from, from + 100);
+        receiver.offer_window(7);
+        receiver.acknowledged(now);
+        assert!(receiver.limit() >= edge, "what was offered stays");
+        edge = receiver.limit();
+    }
+    assert!((81_921..81_921 + 128).contains(&receiver.rcv_nxt()), "{}", receiver.rcv_nxt());
+}
+
 /// A FIN that ends at 1001 waits for a gap to be filled. Text from 1501 on is cut there, so it ends before it begins: it does not count,
 /// and is answered at once.
 #[test]

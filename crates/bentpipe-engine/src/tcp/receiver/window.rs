@@ -218,7 +218,9 @@ impl OfferedWindow {
         }
         if follows {
             let more = (1 << scale) - 1;
-            self.edge = rcv_nxt + ((self.edge.saturating_sub(rcv_nxt) + more) >> scale << scale);
+            let rounded = rcv_nxt + ((self.edge.saturating_sub(rcv_nxt) + more) >> scale << scale);
+            // Segments shorter than the unit would move the edge on and on while nobody reads.
+            self.edge = rounded.min(self.edge.max(self.read + self.buffer + more));
         }
         let window = (self.edge.saturating_sub(rcv_nxt).min(self.max) >> scale) << scale;
         (self.told, self.scale, self.told_at) = (rcv_nxt + window, scale, rcv_nxt);

@@ -41,6 +41,9 @@ const CALLS: [&str; 26] = [
     "getsockopt",
 ];
 
+/// Those that return a new descriptor.
+const MAKE_DESCRIPTORS: [&str; 5] = ["socket", "accept", "accept4", "epoll_create", "epoll_create1"];
+
 /// Supported socket options, read or set.
 const OPTIONS: [&str; 21] = [
     "SO_REUSEADDR",
@@ -310,12 +313,12 @@ fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
             _ => None,
         };
         if let (Expr::Int(fd), true) =
-            (&call.result, ["socket", "accept", "epoll_create"].contains(&call.name.as_str()))
+            (&call.result, MAKE_DESCRIPTORS.contains(&call.name.as_str()))
         {
             closed.remove(fd);
         }
         match first {
-            Some(fd) if call.name == "close" => {
+            Some(fd) if call.name == "close" && call.errno.is_none() => {
                 closed.insert(fd);
             }
             Some(fd) if closed.contains(&fd) && call.errno.is_none() => needs("calls on closed descriptors"),

@@ -12,7 +12,9 @@ use super::{PORT, Player, Stop};
 use crate::host::calls::{Flags, Shut};
 use crate::host::{Reply, SocketId};
 use crate::lang::ast::{Call, Expr};
-use arguments::{address, events, field, flags, integer, list_number, number, same_errno, show_result, symbols};
+use arguments::{
+    address, events, field, flags, has_nonblock, integer, list_number, number, same_errno, show_result, symbols,
+};
 use epoll::{ALWAYS, check_epoll};
 
 /// A descriptor of the script.
@@ -110,6 +112,10 @@ impl Player {
             Work::Accept(id, fd) => {
                 let (reply, child) = self.host.accept(*id);
                 if let Some(child) = child {
+                    // A flag of accept4(). The new socket does not inherit the listener's.
+                    if has_nonblock(&blocked.call.arguments) {
+                        self.host.set_nonblocking(child, true);
+                    }
                     self.descriptors.insert(*fd, Descriptor::Socket(child));
                     return Reply::Value(*fd);
                 }
@@ -156,8 +162,7 @@ impl Player {
         let expected = integer(&call.result);
         match call.name.as_str() {
             "socket" => {
-                let is_nonblocking = symbols(arguments).iter().any(|symbol| symbol == "SOCK_NONBLOCK");
-                let Some(id) = self.host.create(is_nonblocking) else { return done(Reply::Error("EMFILE")) };
+                let Some(id) = self.host.create(has_nonblock(arguments)) else { return done(Reply::Error("EMFILE")) };
                 match expected {
                     Some(fd) if fd >= 0 => {
                         self.descriptors.insert(fd, Descriptor::Socket(id));

@@ -298,6 +298,45 @@ fn readiness() {
     );
 }
 
+/// accept4() sets the flags of the new socket; without them it waits, whatever the listener does.
+#[test]
+fn accept4_sets_the_new_sockets_flags() {
+    let open = SERVER.replace("+0 accept(3, ..., ...) = 4\n", "");
+    let accepted = |call: &str, rest: &str| format!("{open}+0 {call} = 4\n{rest}");
+    let refused = "+0 read(4, ..., 100) = -1 EAGAIN\n+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1";
+    let flags = "accept4(3, ..., ..., SOCK_NONBLOCK | SOCK_CLOEXEC)";
+    passes(Profile::Linux, &accepted(flags, refused));
+    passes(Profile::Linux, &accepted(flags, "+0 fcntl(4, F_GETFL) = 2050"));
+    assert_eq!(fails(Profile::Linux, &accepted("accept4(3, ..., ..., SOCK_CLOEXEC)", refused)), 8);
+    assert_eq!(fails(Profile::Linux, &accepted("accept(3, ..., ...)", refused)), 8);
+}
+
+/// A descriptor that a call has returned again is open, whichever call it was.
+#[test]
+fn descriptors_are_used_again() {
+    let epoll = |make: &str| {
+        let add = "+0 epoll_ctl(5, EPOLL_CTL_ADD, 4, {events=EPOLLOUT, fd=4}) = 0\n+0 epoll_wait(5, {events=EPOLLOUT, fd=4}, 1, 0) = 1\n";
+        format!("+0 {make} = 5\n+0 close(5) = 0\n+0 {make} = 5\n{add}")
+    };
+    for make in ["epoll_create(1)", "epoll_create1(0)"] {
+        passes(Profile::Linux, &server(&epoll(make)));
+    }
+    let again = |accept: &str| {
+        let close = "+0 < F. 1:1(0) ack 1 win 65535\n* > . 1:1(0) ack 2\n+.1 close(4) = 0\n+0 > F. 1:1(0) ack 2\n+.1 < . 2:2(0) ack 2 win 65535\n";
+        let next =
+            "+.1 < S 0:0(0) win 65535 <mss 1000,sackOK>\n+0 > S. 0:0(0) ack 1 <...>\n+.1 < . 1:1(0) ack 1 win 65535\n";
+        format!("{close}{next}+0 {accept} = 4\n+0 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1")
+    };
+    for accept in ["accept(3, ..., ...)", "accept4(3, ..., ..., 0)"] {
+        passes(Profile::Linux, &server(&again(accept)));
+    }
+    // A close that fails closes nothing.
+    passes(
+        Profile::Linux,
+        "0 close(3) = -1 EBADF\n+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0",
+    );
+}
+
 #[test]
 fn what_waits_in_the_queues() {
     passes(

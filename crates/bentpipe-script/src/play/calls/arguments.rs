@@ -79,6 +79,11 @@ pub(super) fn symbols(arguments: &[Expr]) -> Vec<String> {
     found
 }
 
+/// True if a new socket does not wait: socket(), accept4().
+pub(super) fn has_nonblock(arguments: &[Expr]) -> bool {
+    symbols(arguments).iter().any(|symbol| symbol == "SOCK_NONBLOCK")
+}
+
 pub(super) fn flags(arguments: &[Expr]) -> Flags {
     let symbols = symbols(arguments);
     let has = |name: &str| symbols.iter().any(|symbol| symbol == name);

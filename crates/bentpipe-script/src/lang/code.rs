@@ -356,6 +356,11 @@ impl Node {
                 if matches!(sign.as_str(), "/" | "//" | "%") && right == 0.0 {
                     return Err(Fault::Undefined("a division by zero".into()));
                 }
+                if matches!(sign.as_str(), "<<" | ">>") && right < 0.0 {
+                    return Err(Fault::Undefined("a shift by a negative number".into()));
+                }
+                // Python's whole numbers have any length; the bound keeps the power finite.
+                let power = || 2f64.powi(right.min(1000.0) as i32);
                 match sign.as_str() {
                     "or" | "and" => right,
                     "+" => left + right,
@@ -363,12 +368,16 @@ impl Node {
                     "*" => left * right,
                     "/" => left / right,
                     "//" => (left / right).floor(),
-                    "%" => left.rem_euclid(right),
+                    // Its sign is the divisor's.
+                    "%" => match left % right {
+                        rest if rest != 0.0 && (rest < 0.0) != (right < 0.0) => rest + right,
+                        rest => rest,
+                    },
                     "&" => whole(|a, b| a & b),
                     "|" => whole(|a, b| a | b),
                     "^" => whole(|a, b| a ^ b),
-                    "<<" => whole(|a, b| a.wrapping_shl(b as u32)),
-                    _ => whole(|a, b| a.wrapping_shr(b as u32)),
+                    "<<" => left.trunc() * power(),
+                    _ => (left.trunc() / power()).floor(),
                 }
             }
             Node::Chain(first, rest) => {

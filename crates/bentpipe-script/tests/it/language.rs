@@ -111,12 +111,18 @@ fn code_is_python() {
         "print(x); assert 2 + 3 * 2 == 8 or x == 0",
         "assert -x == 0 - 7 and 0x10 == 16 and 7 / 2 == 3.5 and 7 // 2 == 3 and 1 << 3 == 8",
         "assert x == 7 or unknown == 1",
+        // The remainder has the sign of the divisor; shifted far enough, nothing is left but the sign.
+        "assert -x % 3 == 2 and x % -3 == -2 and -x % -3 == -1 and x % 3 == 1 and 7.5 % 2 == 1.5",
+        "assert x >> 1 == 3 and x >> 64 == 0 and -x >> 1 == -4 and -x >> 5000 == -1",
+        "assert 1 << 64 == 0x10000000 * 0x1000000000 and 0 << 5000 == 0",
     ] {
         assert_eq!(holds(text), Ok(()), "{text}");
     }
     assert_eq!(holds("assert x > 7, 'no'"), Err(Fault::Fails("x > 7".into(), vec![("x".into(), 7.0)])));
     assert_eq!(holds("assert y == 1"), Err(Fault::Unknown("y".into())));
-    assert!(matches!(holds("assert 1 / 0 == 1"), Err(Fault::Undefined(_))));
+    for text in ["assert 1 / 0 == 1", "assert 1 % 0 == 1", "assert 1 << -1 == 1", "assert 1 >> -1 == 1"] {
+        assert!(matches!(holds(text), Err(Fault::Undefined(_))), "{text}");
+    }
     for text in ["import os", "assert x ==", "assert (x", "x =", "assert x ? 1", "assert 1x == 1"] {
         assert!(compile(text).is_err(), "{text}");
     }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::features::has_sysctl;
 use crate::host::{IpVersion, Profile};
 use crate::lang::Mistake;
 use crate::run::{Options, Played, Verdict, run};
@@ -144,11 +145,16 @@ impl Expectations {
             return value("no [[host]]: expected one for all scripts at least".into());
         }
         for host in &this.host {
-            if Profile::named(&host.profile).is_none() {
+            let Some(profile) = Profile::named(&host.profile) else {
                 return value(format!("profile `{}`: expected linux, freebsd or rfc", host.profile));
-            }
-            if let Some(wrong) = host.sysctl.iter().find(|setting| !setting.contains('=')) {
-                return value(format!("sysctl `{wrong}`: expected name=value"));
+            };
+            for setting in &host.sysctl {
+                let Some((name, number)) = setting.split_once('=') else {
+                    return value(format!("sysctl `{setting}`: expected name=value"));
+                };
+                if !has_sysctl(profile, name, number) {
+                    return value(format!("sysctl `{setting}`: expected a setting that a host here has"));
+                }
             }
         }
         if let Some(ip) = this.ip.iter().find(|ip| IpVersion::named(&ip.version).is_none()) {
@@ -320,6 +326,10 @@ mod tests {
             ("[[host]]\nprofile = 'bsd'", "expected linux, freebsd or rfc"),
             ("[[host]]\nprofile = 'rfc'\nsysctl = ['a']", "expected name=value"),
             ("[[ip]]\nversion = '6'", "expected ipv4, ipv6 or"),
+            (
+                "[[host]]\nprofile = 'linux'\nsysctl = ['net.ipv4.tcp_sack=0', 'tcp_recovry=0']",
+                "sysctl `tcp_recovry=0`: expected a setting",
+            ),
             ("alowed = 1", "unknown field"),
         ] {
             let text =

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::host::Profile;
-use crate::host::command::{Effect, effects};
-use crate::host::linux;
+use crate::host::command::{Effect, effects, without_prefix};
+use crate::host::{Profile, Settings, linux};
 use crate::lang::ast::{Action, Body, Call, Expr, Script, TcpOption};
 use crate::lang::code;
 use crate::play::names;
@@ -177,14 +176,19 @@ fn of_effect(effect: &Effect, needs: &mut impl FnMut(&str)) {
             ("tcp_early_retrans" | "tcp.rfc5827", _) => {}
             ("tcp_congestion_control", value) if linux::row(value).is_none() => needs("another congestion control"),
             (name, value) => {
-                let mut settings = crate::host::Settings::new(Profile::Linux);
-                if !NEUTRAL.contains(&name) && !settings.sysctl(name, value) {
+                if !has_sysctl(Profile::Linux, name, value) {
                     needs(&format!("sysctl {name}"));
                 }
             }
         },
         _ => {}
     }
+}
+
+/// True if a host has this kernel setting, with `sysctl`'s name, or if it makes no difference here.
+pub(crate) fn has_sysctl(profile: Profile, name: &str, value: &str) -> bool {
+    let name = without_prefix(name);
+    NEUTRAL.contains(&name) || Settings::new(profile).sysctl(name, value)
 }
 
 fn words<'a>(expr: &'a Expr, found: &mut Vec<&'a str>) {
@@ -312,9 +316,7 @@ fn of_descriptors(script: &Script, needs: &mut impl FnMut(&str)) {
             Some(Expr::Int(fd)) => Some(*fd),
             _ => None,
         };
-        if let (Expr::Int(fd), true) =
-            (&call.result, MAKE_DESCRIPTORS.contains(&call.name.as_str()))
-        {
+        if let (Expr::Int(fd), true) = (&call.result, MAKE_DESCRIPTORS.contains(&call.name.as_str())) {
             closed.remove(fd);
         }
         match first {

@@ -1,6 +1,7 @@
 //! Runs one script, from text to verdict.
 
 use crate::features;
+use crate::host::command::without_prefix;
 use crate::host::own;
 use crate::host::{IpVersion, Profile, Settings};
 use crate::lang::ast::{Script, Setting};
@@ -116,8 +117,7 @@ fn settings(script: &Script, options: &Options) -> Result<(Settings, Pace), Mist
     settings.version = options.version.unwrap_or(settings.version);
     settings.mtu = options.mtu.unwrap_or(settings.mtu);
     for (name, value) in &options.sysctls {
-        let name = name.trim_start_matches("net.ipv4.").trim_start_matches("net.inet.");
-        settings.sysctl(name, value);
+        settings.sysctl(without_prefix(name), value);
     }
     let is_strict = profile == Profile::Rfc;
     // packetdrill: 4 ms, or 12.5 % of the time since the previous event. The RFC profile is

@@ -88,6 +88,11 @@ fn offloads(words: &[String], effects: &mut Vec<Effect>) {
     }
 }
 
+/// The name of a kernel setting without `net.ipv4.` and `net.inet.`.
+pub(crate) fn without_prefix(name: &str) -> &str {
+    name.trim_start_matches("net.ipv4.").trim_start_matches("net.inet.")
+}
+
 fn settings(words: &[String], effects: &mut Vec<Effect>) {
     for word in words {
         if word.starts_with('>') || word == "2>&1" {
@@ -95,8 +100,7 @@ fn settings(words: &[String], effects: &mut Vec<Effect>) {
         }
         let Some((name, value)) = word.split_once('=') else { continue };
         let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
-        let name = name.trim_start_matches("net.ipv4.").trim_start_matches("net.inet.");
-        effects.push(Effect::Sysctl(name.to_owned(), value.to_owned()));
+        effects.push(Effect::Sysctl(without_prefix(&name).to_owned(), value.to_owned()));
     }
 }
 

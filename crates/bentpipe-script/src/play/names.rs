@@ -1,7 +1,7 @@
 //! The names available to code.
 
 /// The supported `tcpi_*` names.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 20] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -22,7 +22,6 @@ const KNOWN: [&str; 21] = [
     "tcpi_delivered_e1_bytes",
     "tcpi_last_data_recv",
     "tcpi_options",
-    "tcpi_state_name",
 ];
 
 /// True if the name has a value.

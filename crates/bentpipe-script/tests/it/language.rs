@@ -151,6 +151,7 @@ fn features_are_named() {
         ("0 splice(1, 2, 3) = 0", "the call splice"),
         ("0 setsockopt(3, SOL_TCP, TCP_USER_TIMEOUT, [1], 4) = 0", "socket option TCP_USER_TIMEOUT"),
         ("0 %{ assert tcpi_backoff == 1 }%", "TCP_INFO: tcpi_backoff"),
+        ("0 %{ assert tcpi_state_name == 1 }%", "TCP_INFO: tcpi_state_name"),
         ("0 %{ import os }%", "Python beyond assertions"),
         ("0 close(3) = 0\n0 read(3, ..., 1) = 1", "calls on closed descriptors"),
     ] {

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::Write;
 use std::net::Ipv4Addr;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,8 @@ pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // Ctrl-C at the terminal is for the command, which may continue and need it.
+        .process_group(0)
         .spawn();
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS).map_err(|error| {
         EmulateError::Lacking {

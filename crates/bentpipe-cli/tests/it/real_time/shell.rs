@@ -165,6 +165,62 @@ fn ctrl_c_at_the_terminal_is_the_commands() {
     }
 }
 
+/// Without root, `pasta` is the way to the outside. Ctrl-C at the terminal is for the command, which may continue and need it.
+#[test]
+fn ctrl_c_leaves_the_way_to_the_outside() {
+    if !possible() {
+        return;
+    }
+    // The same user by another number, so that it has to become root.
+    let ordinary = ["-U", "--map-user=1000", "--map-group=1000"];
+    if !Command::new("unshare").args(ordinary).arg("true").status().is_ok_and(|status| status.success()) {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must have user namespaces and `unshare --map-user`");
+        return eprintln!("SKIPPED, not tested: `unshare {}` fails", ordinary.join(" "));
+    }
+    let (folder, path) = file(LINK);
+    // In place of the real one: its last argument is the process whose network it joins. A default route says that it is ready.
+    let pasta = folder.path().join("pasta");
+    let route = "nsenter -t $last -U -n --preserve-credentials ip route add default dev lo";
+    let text = format!("#!/bin/sh\nfor last; do :; done\necho $$ > '{path}.pid'; {route}\nexec sleep 60\n");
+    std::fs::write(&pasta, text).expect("writable");
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&pasta, all).expect("it is ours");
+    let runs = format!("read pid name state rest < /proc/$(cat {path}.pid)/stat; test \"$state\" = S");
+    let stays = format!(r#"trap "" INT; echo on; read line; sleep 0.5; {runs}"#);
+    let binary = env!("CARGO_BIN_EXE_bentpipe");
+    let line = format!("exec unshare {} '{binary}' shell '{path}' -- sh -c '{stays}'", ordinary.join(" "));
+    let folders = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let mut child = Command::new("script")
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .env("PATH", folders)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("bsdutils");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.trim_end().ends_with("on")), "it does not start");
+    child.stdin.as_mut().expect("piped").write_all(b"\x03\n").expect("it reads");
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(child.wait().expect("ours").code(), Some(0), "{rest:?}");
+}
+
+/// The command may work in another folder than the one from which the socket was named.
+#[test]
+fn the_command_finds_the_control_socket() {
+    if !possible() {
+        return;
+    }
+    let (folder, path) = file(LINK);
+    let fade = format!("cd / && exec '{}' link fade sat '10 ms'", env!("CARGO_BIN_EXE_bentpipe"));
+    for command in ["shell", "emulate"] {
+        let mut command = bentpipe(&[command, &path, "--control", "socket", "--", "sh", "-c", &fade]);
+        let ended = command.current_dir(folder.path()).output().expect("the binary starts");
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(0), "{told}");
+        assert!(String::from_utf8_lossy(&ended.stdout).contains("all packets are lost for 0.01 s"), "{told}");
+    }
+}
+
 /// A machine with a default route and a host behind it. From behind the link both are reached, and afterwards the machine is as before.
 #[test]
 fn the_outside_is_there_and_the_machine_is_as_before() {

@@ -51,6 +51,14 @@ impl fmt::Display for Done {
     }
 }
 
+/// The value of [`SOCKET`] for a command, which may work in another folder. A name that is too long for a socket stays as it is.
+pub(super) fn socket(path: &Path) -> PathBuf {
+    // `sun_path` in unix(7), with its final zero byte.
+    const LONGEST: usize = 107;
+    let absolute = std::path::absolute(path).ok();
+    absolute.filter(|absolute| absolute.as_os_str().len() <= LONGEST).unwrap_or_else(|| path.to_owned())
+}
+
 /// The links as they are now, and the socket.
 pub(super) struct Live {
     control: Control,
@@ -132,7 +140,10 @@ impl Live {
         // One by one: a mistake in a value is the same for both directions.
         for &link in &links {
             for (key, value) in &values {
-                self.check(link, key)?;
+                let spec = &self.scenario[link];
+                if follows(spec, key) {
+                    return Err(format!("`{key}` of `{}` follows a schedule, phases or a trace", spec.name));
+                }
                 let key = format!("links.{}.{key}", self.scenario[link].name);
                 sets.retain(|(known, _)| *known != key);
                 sets.push((key, value.clone()));
@@ -188,29 +199,24 @@ impl Live {
         }
         Ok(links)
     }
+}
 
-    /// Refuses a key that would change nothing.
-    fn check(&self, link: LinkId, key: &str) -> Result<(), String> {
-        let spec = &self.scenario[link];
-        let LinkConfig { moves, phases, rate_trace, .. } = &spec.config;
-        let moves = moves.as_deref();
-        let follows = match key {
-            "rate" => {
-                rate_trace.is_some()
-                    || moves.is_some_and(|moves| moves.rate.is_some())
-                    || phases.is_some_and(|phases| phases.rate.is_some())
-            }
-            "delay" => {
-                moves.is_some_and(|moves| moves.delay.is_some()) || phases.is_some_and(|phases| phases.delay.is_some())
-            }
-            "loss" => moves.is_some_and(|moves| moves.loss.is_some()),
-            "queue" => moves.is_some_and(|moves| moves.queue.is_some()),
-            _ => false,
-        };
-        if follows {
-            return Err(format!("`{key}` of `{}` follows a schedule, phases or a trace", spec.name));
+/// True if the key would change nothing, because what it sets follows a schedule, phases or a trace.
+fn follows(spec: &LinkSpec, key: &str) -> bool {
+    let LinkConfig { moves, phases, rate_trace, .. } = &spec.config;
+    let moves = moves.as_deref();
+    match key {
+        "rate" => {
+            rate_trace.is_some()
+                || moves.is_some_and(|moves| moves.rate.is_some())
+                || phases.is_some_and(|phases| phases.rate.is_some())
         }
-        Ok(())
+        "delay" => {
+            moves.is_some_and(|moves| moves.delay.is_some()) || phases.is_some_and(|phases| phases.delay.is_some())
+        }
+        "loss" => moves.is_some_and(|moves| moves.loss.is_some()),
+        "queue" | "queue.limit" => moves.is_some_and(|moves| moves.queue.is_some()),
+        _ => false,
     }
 }
 
@@ -314,6 +320,17 @@ mod tests {
         assert!(said("links").contains("has no setting `links`: ") && said("colour").contains("delay='40 ms'"));
         assert!(said("name").contains("cannot change while it runs"));
         assert_eq!(said("forward.queue"), "the direction belongs to the name: link set sat/forward queue=..");
+    }
+
+    /// Only the queue's limit follows a schedule, whether it is given by itself or in the queue's table.
+    #[test]
+    fn a_scheduled_setting_cannot_be_set() {
+        let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nfrom = \"A\"\nto = \"B\"\nrate = \"2 Mbit/s\"\ndelay = \"9 ms\"\n\
+            queue = { limit = \"20 packets\" }\nschedule = [{ at = \"1 s\", queue = \"50 packets\" }]\n";
+        let scenario = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let refused = ["queue", "queue.limit", "queue.discipline", "rate", "delay", "loss"];
+        let refused = refused.map(|key| follows(&scenario.links[0], key));
+        assert_eq!(refused, [true, true, false, false, false, false]);
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn start(args: &Emulate, hosts: &[Host], gateways: &Gateways) -> Result<Option<C
     let mut command = Command::new(program);
     command.args(arguments);
     if let Some(path) = &args.control {
-        command.env(control::SOCKET, path);
+        command.env(control::SOCKET, control::socket(path));
     }
     command.envs(gateways.variables());
     for host in hosts {

@@ -197,7 +197,7 @@ fn start(
         false => None,
     };
     if let Some(path) = &args.control {
-        command.env(control::SOCKET, path);
+        command.env(control::SOCKET, control::socket(path));
     }
     command.envs(gateways.variables());
     let child = behind.spawn(&mut command).map_err(|error| not_started(&words[0], &error))?;

@@ -34,11 +34,13 @@ fn below(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     for entry in std::fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let kind = entry.file_type().map_err(unreadable)?;
-        // Links are not followed: a tree may link to its own root.
+        let path = entry.path();
+        let is_script = path.extension().is_some_and(|end| end == "pkt");
+        // Links to folders are not followed: a tree may link to its own root. Without its file, a link is reported when it is read.
         if kind.is_dir() {
-            found.extend(below(&entry.path())?);
-        } else if kind.is_file() && entry.path().extension().is_some_and(|end| end == "pkt") {
-            found.push(entry.path());
+            found.extend(below(&path)?);
+        } else if is_script && (kind.is_file() || kind.is_symlink() && !path.is_dir()) {
+            found.push(path);
         }
     }
     found.sort();

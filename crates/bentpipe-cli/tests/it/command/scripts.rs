@@ -33,6 +33,27 @@ fn scripts_pass_fail_and_are_refused() {
     assert!(error.contains("bare: no file in this folder ends in .pkt"), "{error}");
 }
 
+/// A link to a script is that script, in a folder too. Links to folders are not followed: a tree may link to its own root.
+#[cfg(unix)]
+#[test]
+fn linked_scripts_are_scripts() {
+    use std::os::unix::fs::symlink;
+    let folder = folder();
+    let tree = folder.path().join("tree");
+    std::fs::create_dir(&tree).expect("writable");
+    std::fs::write(folder.path().join("real.pkt"), "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n").expect("writable");
+    symlink("../real.pkt", tree.join("linked.pkt")).expect("writable");
+    symlink(".", tree.join("again")).expect("writable");
+    symlink(".", tree.join("again.pkt")).expect("writable");
+    assert_eq!(ok(folder.path(), &["script", "tree"]), "passes       tree/linked.pkt\n");
+    let json: Value = serde_json::from_str(&ok(folder.path(), &["script", "tree", "--json"])).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(1), "{json}");
+    // One whose file is gone is named.
+    symlink("gone.pkt", tree.join("dangling.pkt")).expect("writable");
+    let error = refused(folder.path(), 2, &["script", "tree"]);
+    assert!(error.contains("tree/dangling.pkt: "), "{error}");
+}
+
 /// A folder of scripts compared with its expectation file.
 #[test]
 fn conformance_of_a_folder() {

@@ -17,7 +17,7 @@ pub(super) fn is_file(path: &Path) -> bool {
 /// The names of the files in the folder.
 const NAMES: [&str; 4] = ["scenario.toml", "near.toml", "far.toml", "uplink.toml"];
 
-/// Checks before the runs that the file can be written, or that no file of the folder is an input.
+/// Checks before the runs that the file can be written; or that the folder can, which is created, and that none of its files is an input.
 pub(super) fn check(path: &Path, inputs: &Inputs) -> Result<(), Failure> {
     if is_file(path) {
         return output::check_writable(path);
@@ -30,7 +30,8 @@ pub(super) fn check(path: &Path, inputs: &Inputs) -> Result<(), Failure> {
     if path.exists() && !path.is_dir() {
         return Err(output::not_a_folder(path));
     }
-    NAMES.iter().try_for_each(|name| inputs.refuse(&path.join(name)))
+    NAMES.iter().try_for_each(|name| inputs.refuse(&path.join(name)))?;
+    output::check_folder(path)
 }
 
 /// Writes the scenario, and a file for each box; `comment` comes first.

@@ -74,6 +74,11 @@ fn a_file_is_no_folder() {
         let recommend = [&["recommend", "small.toml", "--write", "/dev/null"], &super::ENDLESS[..]].concat();
         let error = refused(folder.path(), 1, &recommend);
         assert!(error.contains("error: /dev/null: it is no folder"), "{error}");
+        for (path, error) in [("taken/boxes", "taken/boxes: "), ("/proc", "files cannot be written to /proc: ")] {
+            let recommend = [&["recommend", "small.toml", "--write", path], &super::ENDLESS[..]].concat();
+            let told = refused(folder.path(), 1, &recommend);
+            assert!(told.contains(&format!("error: {error}")), "{told}");
+        }
     }
 }
 

@@ -316,10 +316,25 @@ fn percent(text: &str) -> Result<f64, String> {
 fn sysctl(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("no `=`; expected for example tcp_recovery=0")?;
     let name = name.strip_prefix("net.ipv4.").unwrap_or(name);
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if is_name {
         Ok((name.to_owned(), value.to_owned()))
     } else {
         Err(format!("`{name}` is not a setting below net.ipv4"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sysctl;
+
+    #[test]
+    fn a_setting_has_a_name() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(sysctl("net.ipv4.tcp_recovery=0"), pair("tcp_recovery", "0"));
+        assert_eq!(sysctl("tcp_rmem=4096 8192 16384"), pair("tcp_rmem", "4096 8192 16384"));
+        for text in ["tcp_recovery", "=0", "net.ipv4.=0", "net.ipv6.conf=0", "../ip_forward=1"] {
+            assert!(sysctl(text).is_err(), "{text}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub fn parse(text: &str, defined: &[String]) -> Result<Script, Refusal> {
     if let Some(feature) = tokens.iter().find_map(|lexeme| foreign(&lexeme.token)) {
         return Err(Refusal::Foreign(feature));
     }
-    let mut parser = Parser { tokens, at: 0, end: (text.lines().count().max(1) as u32, 1) };
+    let mut parser = Parser { tokens, at: 0, end: (text.lines().count().max(1) as u32, 1), earliest: 0 };
     let mut events = Vec::new();
     while parser.peek().is_some() {
         events.push(parser.event()?);
@@ -45,6 +45,8 @@ struct Parser {
     tokens: Vec<Lexeme>,
     at: usize,
     end: (u32, u32),
+    /// The earliest time that the next event can have, in microseconds.
+    earliest: i64,
 }
 
 type Parsed<T> = Result<T, Refusal>;
@@ -147,9 +149,31 @@ impl Parser {
             self.at += 1;
             return Ok(Event { line, when: When::After(0), action });
         }
+        let start = self.at;
         let when = self.when()?;
+        self.in_order(when, start)?;
         let action = self.action(when)?;
         Ok(Event { line, when, action })
+    }
+
+    /// Refuses a time before that of an earlier event. `start` is the time's first token. After `*` or a range, only the
+    /// earliest time of the next event is known.
+    fn in_order(&mut self, when: When, start: usize) -> Parsed<()> {
+        let (from, to) = match when {
+            When::At(at) => (at, at),
+            When::Between(from, to) => (from, to),
+            When::After(span) | When::AfterBetween(span, _) => (self.earliest.saturating_add(span), i64::MAX),
+            When::Any => return Ok(()),
+        };
+        if to < self.earliest {
+            let Lexeme { token, line, column } = &self.tokens[start];
+            let earliest = self.earliest as f64 / 1e6;
+            let message =
+                format!("{}: expected a time that is not before {earliest} s, an earlier event's", show(token));
+            return self.mistake((*line, *column), message);
+        }
+        self.earliest = self.earliest.max(from);
+        Ok(())
     }
 
     /// Seconds with decimals, in microseconds.

@@ -55,6 +55,30 @@ fn mistakes_are_refused() {
     }
 }
 
+/// An event cannot come before the one in the line above it.
+#[test]
+fn times_do_not_go_back() {
+    let bind = "socket(..., SOCK_STREAM, IPPROTO_TCP) = 3";
+    for (script, mistake) in [
+        (format!("0.5 {bind}\n0.4 close(3) = 0"), "2:1: `0.4`: expected a time that is not before 0.5 s"),
+        (format!("0.5 {bind}\n+.1 close(3) = 0\n * > . 1:1(0)\n0.55 < . 1:1(0)"), "4:1: `0.55`: expected a time"),
+        (format!("0.1~0.5 > . 1:1(0)\n+.1 {bind}\n0.1~0.15 > . 1:1(0)"), "3:1: `0.1`: expected a time"),
+    ] {
+        match parse(&script, &[]) {
+            Err(Refusal::Mistake(found)) => assert!(found.to_string().starts_with(mistake), "{found}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    // The same instant, a range that reaches beyond it, and times since the one before.
+    for script in [
+        format!("0.5 {bind}\n0.5 close(3) = 0"),
+        format!("0.5 {bind}\n0.4~0.6 > . 1:1(0)\n+0 close(3) = 0"),
+        format!("0.5 {bind}\n+0 close(3) = 0\n`yes`\n0.5 < . 1:1(0)"),
+    ] {
+        assert!(parse(&script, &[]).is_ok(), "{script}");
+    }
+}
+
 /// Settings are looked at when a script is played.
 #[test]
 fn settings_are_refused() {

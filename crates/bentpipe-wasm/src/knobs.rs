@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_engine::link::{ChannelConfig, LinkConfig, Moves, QueueLimit};
+use bentpipe_engine::link::{ChannelConfig, LinkConfig, Moves, Phases, QueueLimit};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Probability, Rate};
 use bentpipe_study::scenario::{BadQuantity, FlowId, FlowKind, Scenario, Workload, single};
@@ -225,6 +225,9 @@ impl Knobs {
                 let link = &mut changed.links[n.index()].config;
                 link.delay = span(delay, "a delay")?;
                 stop(link, |moves| moves.delay = None);
+                // Phases that change nothing else are none.
+                let phases = link.phases.map(|phases| Phases { delay: None, ..phases });
+                link.phases = phases.filter(|phases| phases.rate.is_some() || phases.outage > Duration::ZERO);
             }
         }
         if let Some(bytes) = self.bytes {

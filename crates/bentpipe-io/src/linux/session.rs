@@ -35,19 +35,35 @@ fn folder() -> PathBuf {
 /// Begins the names of such folders; the number of the user namespace follows.
 const OF_USERS: &str = "bentpipe-";
 
-/// Removes the folders of user namespaces in which the last run was killed, from beside `own`. They may contain keys of gateways. All else
-/// that their records name has ended with the namespaces.
+/// Removes what killed runs of other user namespaces left beside `own`, keys of gateways among it. All else that their
+/// records name has ended with the namespaces. The kernel gives their numbers again, so `own` may be such a folder, too:
+/// there only the folders that dead runs have recorded are removed.
 fn remove_left(own: &Path) {
     let entries = own.parent().and_then(|parent| std::fs::read_dir(parent).ok());
     for path in entries.into_iter().flatten().flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let number = name.strip_prefix(OF_USERS).filter(|_| path != own);
-        let is_number = number.is_some_and(|number| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()));
-        if is_number
-            && is_ours(&path).is_ok()
-            && let Some(_locks) = left(&path)
-        {
+        let number = name.strip_prefix(OF_USERS).filter(|number| !number.is_empty());
+        let is_number = number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()));
+        if !is_number || is_ours(&path).is_err() {
+            continue;
+        }
+        if path == own {
+            remove_files(own);
+        } else if let Some(_locks) = left(&path) {
             let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+/// Removes the folders that the records of dead runs name, of any network namespace.
+fn remove_files(own: &Path) {
+    for entry in std::fs::read_dir(own).into_iter().flatten().flatten() {
+        let locked = File::open(entry.path()).ok().map(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock));
+        let Some(Ok(record)) = locked else { continue };
+        for made in read(&record).unwrap_or_default() {
+            if matches!(made, Made::Folder(_)) {
+                made.undo(own, &[]);
+            }
         }
     }
 }

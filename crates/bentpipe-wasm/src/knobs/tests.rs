@@ -85,3 +85,19 @@ fn the_queue_of_a_link_in_cells_is_not_a_time() {
     assert_eq!(error, "the queue of a link in cells has a number of cells, not a length in time");
     assert!(look_at(&text, &json!({ "delay_s": 0.5 }))["ok"].is_object(), "the other values can change");
 }
+
+/// Phases draw delays at random. The knob's value takes their place; what else they change stays.
+#[test]
+fn a_delay_takes_the_place_of_drawn_ones() {
+    for (outage, stays) in [("", false), ("outage = \"80 ms\", ", true)] {
+        let phases = format!("phases = {{ length = \"15 s\", {outage}delay = [\"21 ms\", \"40 ms\"] }}\ndelay =");
+        let toml = |knobs: Value| {
+            let answer = look_at(&TEXT.replace("delay =", &phases), &knobs);
+            answer["ok"]["toml"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+        };
+        assert!(toml(json!({})).contains("21 ms"));
+        let changed = toml(json!({ "delay_s": 0.5 }));
+        assert_eq!((changed.contains("21 ms"), changed.contains("phases")), (false, stays), "{changed}");
+        assert!(changed.contains("delay = \"500 ms\""), "{changed}");
+    }
+}

@@ -91,7 +91,7 @@ impl Choice {
         let beside = self.flows.iter().filter(|(other, others)| {
             let along = other.addresses.source() == source || other.addresses.destination() == destination;
             let during = others.first < count.last && others.last > count.first;
-            *other != flow && other.interface == flow.interface && along && during
+            !other.same_connection(flow) && other.interface == flow.interface && along && during
         });
         let payload: u64 = beside.map(|(_, others)| others.payload).sum();
         let connections = self.flows.keys().filter(|other| !other.same_connection(flow));
@@ -161,6 +161,17 @@ mod tests {
         assert_eq!(chosen.others_share, 1000.0 / 3000.0);
         // At the same interface, the connection's own acknowledgements do not count.
         assert_eq!(chosen.others, 5);
+    }
+
+    /// On a loopback device both ends have one address. The connection's own answers are still not another connection's.
+    #[test]
+    fn its_own_answers_do_not_share_the_path() {
+        let mut choice = Choice::default();
+        count(&mut choice, [10, 20], 0, header(1, 1, 9, 1000));
+        let answer = Header { ports: Ports { source: 80, destination: 9 }, ..header(1, 1, 80, 300) };
+        count(&mut choice, [10, 20], 0, answer);
+        let chosen = choice.chosen().expect("a transfer");
+        assert_eq!((chosen.others, chosen.others_share), (0, 0.0));
     }
 
     /// Of equal transfers the first is chosen. With as many directions as are kept, known ones still count and new ones do not.

@@ -1,8 +1,9 @@
 //! Steps of the delay at fixed instants, as in a network that reassigns its satellites every 15 s.
 //!
 //! At each candidate instant, the median of the seconds after it is compared with the median of the seconds before it.
-//! The score of a period and a phase is the mean size of this difference. If the delay moves only at fixed instants,
-//! the score stands out at their phase. It is compared with the scores of all phases of the same period.
+//! The score of a period and a phase is the mean size of this difference, without the largest: a stall or a new path is
+//! at some phase of every period. If the delay moves only at fixed instants, the score stands out at their phase. It is
+//! compared with the scores of all phases of the same period.
 
 use bentpipe_study::stats::Sample;
 use serde::Serialize;
@@ -15,6 +16,8 @@ const PERIODS: std::ops::RangeInclusive<usize> = 10..=60;
 const PHASE: f64 = 0.5;
 /// Minimum number of instants with data on both sides that a phase needs.
 const MIN_INSTANTS: usize = 20;
+/// One of this many differences is left out of a score: of the fewest instants both ends of a stall.
+const ONE_OF: usize = 10;
 /// How many standard deviations the best score must stand out of a period's scores, and how many times their mean it
 /// must be. Among the 3570 phases of all periods, independent normal scores reach 5 with probability 0.001.
 /// Neighbouring phases are similar, so the second bound is also needed.
@@ -47,29 +50,36 @@ pub(super) fn find(samples: &[(f64, f64)]) -> Option<Steps> {
     let mut best: Option<(f64, Steps)> = None;
     for period in PERIODS {
         let per = (period as f64 / PHASE) as usize;
-        let scores: Vec<f64> = (0..per).map_while(|phase| score(&differences, phase, per)).collect();
-        if scores.len() < per {
+        let found: Vec<(f64, f64)> = (0..per).map_while(|phase| score(&differences, phase, per)).collect();
+        if found.len() < per {
             continue;
         }
+        let (scores, sizes): (Vec<f64>, Vec<f64>) = found.into_iter().unzip();
         let (top, size) = scores.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
         // Instants closer to the steps than one side's length see them in part.
         let far = |phase: &usize| phase.abs_diff(top).min(per - phase.abs_diff(top)) as f64 * PHASE >= SIDE;
-        let others: Vec<f64> = (0..per).filter(far).map(|phase| scores[phase]).collect();
+        let at_others = |of: &[f64]| (0..per).filter(far).map(|phase| of[phase]).collect::<Vec<_>>();
+        let others = at_others(&scores);
         let (mean, deviation) =
             (bentpipe_study::stats::mean(&others), bentpipe_study::stats::standard_deviation(&others));
         let stands_out = (size - mean) / deviation;
         if stands_out > DEVIATIONS && size > TIMES * mean && best.as_ref().is_none_or(|(other, _)| stands_out > *other)
         {
-            let steps = Steps { period: period as f64, phase: top as f64 * PHASE, size, elsewhere: mean };
+            let elsewhere = bentpipe_study::stats::mean(&at_others(&sizes));
+            let steps = Steps { period: period as f64, phase: top as f64 * PHASE, size: sizes[top], elsewhere };
             best = Some((stands_out, steps));
         }
     }
     best.map(|(_, steps)| steps)
 }
 
-fn score(differences: &[Option<f64>], phase: usize, per: usize) -> Option<f64> {
-    let all: Vec<f64> = differences.iter().skip(phase).step_by(per).flatten().copied().collect();
-    (all.len() >= MIN_INSTANTS).then(|| bentpipe_study::stats::mean(&all))
+/// The score of a phase, and the mean of all its differences.
+fn score(differences: &[Option<f64>], phase: usize, per: usize) -> Option<(f64, f64)> {
+    let mut all: Vec<f64> = differences.iter().skip(phase).step_by(per).flatten().copied().collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let kept = &all[..all.len() - all.len() / ONE_OF];
+    let mean = bentpipe_study::stats::mean;
+    (all.len() >= MIN_INSTANTS).then(|| (mean(kept), mean(&all)))
 }
 
 /// Size of the change of the median at an instant.

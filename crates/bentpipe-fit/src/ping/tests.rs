@@ -41,6 +41,23 @@ fn a_log_is_measured() {
     assert!(matches!(pings.rate, Estimate::Unknown { .. }));
 }
 
+/// Twelve seconds of an eight-minute log waited 20 s in a full queue. No round trip is shorter than that of the empty path, and a
+/// single event is no period.
+#[test]
+fn a_stall_is_neither_a_negative_time_nor_a_period() {
+    let mut stream = Stream::named(1, "test/stall");
+    let took = |n: u32| if (1200..1260).contains(&n) { 20_000.0 } else { 600.0 };
+    let line = |n: u32| format!("{:.1} {n} {:.2}\n", 1000.0 + f64::from(n) / 5.0, took(n) + 5.0 * stream.uniform());
+    let text: String = (1..=2400).map(line).collect();
+    let pings = fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect("a log");
+    let Estimate::Measured { low: least, .. } = pings.base_round_trip else { panic!("{:?}", pings.base_round_trip) };
+    assert!(least > 0.59, "{least}");
+    for quantile in [&pings.median, &pings.p95, &pings.p99] {
+        assert!(matches!(quantile, Estimate::Measured { low, .. } if *low >= least), "{quantile:?}");
+    }
+    assert_eq!(pings.steps, None);
+}
+
 /// 20 parts, each with a value above the quantile: 20 values each for 95 %.
 #[test]
 fn a_quantile_says_what_it_takes() {

@@ -41,7 +41,17 @@ fn comment(estimate: &Estimate, scale: f64, unit: &str) -> String {
 
 /// A number with six digits and no exponent. It has at most six decimals, which are nanoseconds in milliseconds.
 fn number(value: f64) -> String {
-    let digits = if value.abs() < 1e-12 { 0 } else { (5 - value.abs().log10().floor() as i32).clamp(0, 6) };
+    digits(value, 6)
+}
+
+/// A probability with six digits. It may be that of one loss in millions of packets.
+fn probability(value: f64) -> String {
+    digits(value, 12)
+}
+
+/// A number with six digits and no exponent, and at most so many decimals.
+fn digits(value: f64, max_decimals: i32) -> String {
+    let digits = if value.abs() < 1e-12 { 0 } else { (5 - value.abs().log10().floor() as i32).clamp(0, max_decimals) };
     let text = format!("{value:.*}", digits as usize);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
@@ -95,8 +105,8 @@ fn of_transfer(text: &mut String, transfer: &Transfer) {
 }
 
 fn lossy(text: &mut String, losses: &Losses, way: &str) {
-    let Losses { probability, burst_segments, start, .. } = losses;
-    match (losses.prefers, probability, burst_segments, start) {
+    let Losses { probability: loss, burst_segments, start, .. } = losses;
+    match (losses.prefers, loss, burst_segments, start) {
         (
             Prefers::Bursts,
             Estimate::Measured { .. },
@@ -109,15 +119,15 @@ fn lossy(text: &mut String, losses: &Losses, way: &str) {
                 "# lost in bursts: {} packets on average, {}\n{way}.packet_bursts = {{ start = {}, burstiness = {} }}",
                 number(*length),
                 comment(burst_segments, 1.0, "packets"),
-                number(*start),
-                number(stay.max(*start))
+                probability(*start),
+                probability(stay.max(*start))
             );
         }
         (_, Estimate::Measured { value, .. }, _, _) => {
-            let _ = writeln!(text, "{way}.loss = {} # {}", number(*value), comment(probability, 100.0, "%"));
+            let _ = writeln!(text, "{way}.loss = {} # {}", probability(*value), comment(loss, 100.0, "%"));
         }
         _ => {
-            let _ = writeln!(text, "# loss: {}", comment(probability, 100.0, "%"));
+            let _ = writeln!(text, "# loss: {}", comment(loss, 100.0, "%"));
         }
     }
 }
@@ -269,11 +279,24 @@ mod tests {
         assert_eq!(there.queue.limit, QueueLimit::Bytes(Bytes::new(50_000)));
         let Some(PacketBursts::Conditional { start, again }) = there.packet_bursts else { panic!("{there:?}") };
         // Two of the 991 pairs that begin with an arrival.
-        assert_eq!((again.get(), start.get()), (0.75, 0.002_018));
+        assert_eq!((again.get(), start.get()), (0.75, 0.002_018_16));
         assert_eq!(link(&scenario, "measured/backward").packet_bursts, None);
         let small = read(&transfer(lost(&[false; 10]), 3.0), "x");
         assert_eq!(link(&small, "measured/forward").queue.limit, QueueLimit::Bytes(Bytes::new(1448)));
         assert_eq!(small.flows[0].kind.workload(), Some(Workload::Bulk(Bytes::new(1))));
+        // One loss in one and a half million packets, and one burst of two.
+        let mut rare = vec![false; 1_500_000];
+        rare[7] = true;
+        assert_eq!(
+            link(&read(&transfer(lost(&rare), 5e4), "x"), "measured/forward").good.packet.get(),
+            0.000_000_666_667
+        );
+        rare[8] = true;
+        let rare = read(&transfer(lost(&rare), 5e4), "x");
+        let Some(PacketBursts::Conditional { start, again }) = link(&rare, "measured/forward").packet_bursts else {
+            panic!("{rare:?}")
+        };
+        assert_eq!((again.get(), start.get()), (0.5, 0.000_000_666_668));
         // Alternating losses are independent: loss, and no bursts.
         let half = read(&transfer(lost(&[true, false, true, false]), 5e4), "x");
         let there = link(&half, "measured/forward");

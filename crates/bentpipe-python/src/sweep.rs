@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bentpipe_sim::record::Measure;
 use bentpipe_sweep::{
     Job, Lines, Plan, Portable, Range, Row, Scale, Spec, Store, Summary, SweepError, run_portable, sweep,
 };
@@ -31,8 +30,6 @@ struct State {
 #[pyclass(frozen, module = "bentpipe")]
 pub(crate) struct Sweep {
     state: Mutex<State>,
-    measure: Measure,
-    text: String,
 }
 
 impl Sweep {
@@ -41,14 +38,14 @@ impl Sweep {
     }
 }
 
-fn close(state: &mut State, text: &str) -> PyResult<()> {
+fn close(state: &mut State) -> PyResult<()> {
     state.store.sync().map_err(storage_failed)?;
     if !state.plan.is_finished() {
         return Ok(());
     }
     state.store.compact().map_err(storage_failed)?;
     let path = state.store.folder().join("table.parquet");
-    bentpipe_sweep::write_table(&path, &state.plan, &state.store, text).map_err(storage_failed)
+    bentpipe_sweep::write_table(&path, &state.plan, &state.store).map_err(storage_failed)
 }
 
 fn storage_failed(error: impl std::fmt::Display) -> PyErr {
@@ -59,12 +56,12 @@ fn storage_failed(error: impl std::fmt::Display) -> PyErr {
 impl Sweep {
     /// The sweep described by a text in the language of sweep files, for this scenario, with its results in a folder.
     #[new]
-    fn new(py: Python<'_>, text: String, scenario: Py<Scenario>, folder: &str) -> PyResult<Self> {
+    fn new(py: Python<'_>, text: &str, scenario: Py<Scenario>, folder: &str) -> PyResult<Self> {
         let base = scenario.get().base(py)?;
-        let spec = Spec::parse(&text, "sweep", &|_| Ok(base.clone())).map_err(|errors| mistakes(py, &errors))?;
+        let spec = Spec::parse(text, "sweep", &|_| Ok(base.clone())).map_err(|errors| mistakes(py, &errors))?;
         let store = Store::open(Path::new(folder)).map_err(storage_failed)?;
         let state = State { plan: Plan::new(spec), store, out: BTreeMap::new(), next: 0 };
-        Ok(Sweep { state: Mutex::new(state), measure: Measure::of(&scenario.get().value), text })
+        Ok(Sweep { state: Mutex::new(state) })
     }
 
     /// Does all runs on threads of this process. Returns true if all of them are done.
@@ -136,7 +133,7 @@ impl Sweep {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             let mut state = self.state();
-            let closed = close(&mut state, &self.text);
+            let closed = close(&mut state);
             // This happens in any case: an exception's traceback may keep this object alive for long.
             state.store.release();
             closed
@@ -160,7 +157,7 @@ impl Sweep {
     /// Medians and paired differences, in the form of `bentpipe sweep --json`.
     fn summary(&self) -> PyResult<String> {
         let state = self.state();
-        serde_json::to_string(&Summary::new(&state.plan, &state.store, self.measure)).map_err(failed)
+        serde_json::to_string(&Summary::new(&state.plan, &state.store)).map_err(failed)
     }
 }
 

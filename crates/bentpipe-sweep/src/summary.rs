@@ -49,7 +49,7 @@ pub struct Summary {
 
 impl Summary {
     /// The results of the plan's points so far. Points that have not been planned yet have no candidates.
-    pub fn new(plan: &Plan, store: &Store, measure: Measure) -> Summary {
+    pub fn new(plan: &Plan, store: &Store) -> Summary {
         let spec = plan.spec();
         let point = |n: usize| PointSummary {
             axes: spec.axes.iter().map(|axis| axis.key.clone()).zip(plan.values(n).iter().cloned()).collect(),
@@ -57,7 +57,7 @@ impl Summary {
             candidates: candidates(plan, store, n),
         };
         Summary {
-            measure,
+            measure: spec.measure,
             baseline: spec.candidates[spec.baseline].name.clone(),
             points: (0..plan.points()).map(point).collect(),
         }
@@ -142,7 +142,7 @@ mod tests {
                 _ => keep(&mut store, &job, Some(base + 10.0)),
             }
         }
-        let summary = Summary::new(&plan, &store, Measure::SlowestTimeS);
+        let summary = Summary::new(&plan, &store);
         assert_eq!(summary.baseline, "newreno");
         let point = &summary.points[0];
         assert_eq!((point.repetitions, point.candidates.len()), (None, 2));

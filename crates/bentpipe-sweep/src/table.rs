@@ -101,13 +101,17 @@ impl Lines {
     }
 }
 
-/// Writes the runs of a finished plan to `path` as Parquet, with the text `sweep` of the sweep file in the metadata.
+/// Writes the runs of a finished plan to `path` as Parquet, with the text of the sweep file in the metadata.
 ///
 /// # Errors
 /// Fails if the file cannot be written. The message has the path.
-pub fn write_table(path: &Path, plan: &Plan, store: &Store, sweep: &str) -> io::Result<()> {
+pub fn write_table(path: &Path, plan: &Plan, store: &Store) -> io::Result<()> {
     let lines = Lines::of(plan);
-    let said = [("engine", ENGINE.to_owned()), ("sweep", sweep.to_owned()), ("scenario", plan.spec().scenario.clone())];
+    let said = [
+        ("engine", ENGINE.to_owned()),
+        ("sweep", plan.spec().text.clone()),
+        ("scenario", plan.spec().scenario.clone()),
+    ];
     let mut table = Table::new(OutputFile::create(path)?, "sweep", &lines.headings, &said)?;
     lines.each(plan, store, |cells| table.push(cells))?;
     table.finish()?.finish_on_disk()

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bentpipe_io::note;
-use bentpipe_language::text;
 use bentpipe_sim::record::Measure;
-use bentpipe_study::scenario::Scenario;
 use bentpipe_sweep::{
     CandidateSummary, Holdings, Median, Plan, Progress, Spec, Store, Summary, sweep as work, write_table,
 };
@@ -86,9 +84,7 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     }
     let spec = Spec::load(&args.file, &shipped::text).map_err(Failure::Scenario)?;
     let folder = folder(args, &spec);
-    let text = text::read(&args.file).map_err(|error| Failure::broken(format!("{}: {error}", args.file.display())))?;
     let remake = Remake::new(spec.seed);
-    let measure = measure(&spec)?;
     let mut plan = Plan::new(spec);
     if args.status {
         return status(args, plan, &folder, &remake);
@@ -116,11 +112,11 @@ pub(crate) fn sweep(args: &Sweep) -> Result<End, Failure> {
     let finished = done.map_err(|error| Failure::broken(kept(&error, &store, &folder)))?;
     // All runs are in the journal: a disk that is too full for the table takes nothing from the report.
     let written = match finished {
-        true => tidy(&mut store, &plan, &folder, &text),
+        true => tidy(&mut store, &plan, &folder),
         false => Ok(()),
     };
     let state = State::new(plan.progress(), store.holdings(), finished);
-    let summary = Summary::new(&plan, &store, measure);
+    let summary = Summary::new(&plan, &store);
     if args.json {
         let (seed, folder) = (plan.spec().seed, folder.display().to_string());
         let json = Json {
@@ -155,10 +151,10 @@ fn kept(error: &dyn Display, store: &Store, folder: &Path) -> String {
 }
 
 /// Brings the folder of a finished sweep into its last form.
-fn tidy(store: &mut Store, plan: &Plan, folder: &Path, text: &str) -> Result<(), Failure> {
+fn tidy(store: &mut Store, plan: &Plan, folder: &Path) -> Result<(), Failure> {
     let compacted = store.compact();
     compacted.map_err(|error| Failure::broken(kept(&error, store, folder)))?;
-    let written = write_table(&folder.join(TABLE), plan, store, text);
+    let written = write_table(&folder.join(TABLE), plan, store);
     written.map_err(|error| Failure::broken(kept(&error, store, folder)))
 }
 
@@ -169,11 +165,6 @@ fn folder(args: &Sweep, spec: &Spec) -> PathBuf {
         Some(output) => beside.join(output),
         None => beside.join(format!("{}.sweep", spec.name)),
     })
-}
-
-fn measure(spec: &Spec) -> Result<Measure, Failure> {
-    let scenario = Scenario::parse(&spec.scenario, &spec.scenario_name, &[]).map_err(Failure::Scenario)?;
-    Ok(Measure::of(&scenario))
 }
 
 /// What is done, without running anything.

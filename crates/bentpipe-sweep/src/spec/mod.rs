@@ -14,6 +14,7 @@ use std::path::Path;
 
 use bentpipe_language::error::{ScenarioError, ScenarioErrors};
 use bentpipe_language::text;
+use bentpipe_sim::record::Measure;
 use bentpipe_study::scenario::Scenario;
 
 use crate::candidate::Candidate;
@@ -83,12 +84,16 @@ pub enum Design {
 pub struct Spec {
     /// The file's name without its extension, or the caller's choice.
     pub name: String,
+    /// The text of the file.
+    pub text: String,
     /// The scenario's text.
     pub scenario: String,
     /// Its name in errors; the files that it names are relative to it.
     pub scenario_name: String,
     /// Values in all runs.
     pub settings: Vec<Setting>,
+    /// The quantity by which they are compared, which the values of the first point decide.
+    pub measure: Measure,
     /// The candidates compared at each point; at least one.
     pub candidates: Vec<Candidate>,
     /// Index of the candidate with which the others are compared.

@@ -7,6 +7,7 @@ use bentpipe_language::error::{Mistake, Problems, ScenarioErrors};
 use bentpipe_language::kind::Kind;
 use bentpipe_language::reader::{Item, View, join};
 use bentpipe_language::shape::Shape;
+use bentpipe_sim::record::Measure;
 
 use super::check;
 use super::design;
@@ -45,6 +46,7 @@ pub(super) fn spec(text: &str, name: &str, find: Find<'_>) -> Result<Spec, Scena
         && problems.count() == 0
     {
         let scenario = check::values(spec, &view, &mut problems)?;
+        spec.measure = Measure::of(&scenario);
         if view.get("seed").is_none() {
             spec.seed = scenario.seed;
         }
@@ -107,10 +109,13 @@ fn read(view: &View<'_>, file: &str, text: &str, base: Base, problems: &mut Prob
         _ => Design::Grid,
     };
     let spec = Spec {
+        text: text.to_owned(),
         name: Path::new(file).file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned()),
         scenario: base.text,
         scenario_name: base.name,
         settings: base.settings.into_iter().chain(settings?).collect(),
+        // That of the scenario with these values, which has not been read yet.
+        measure: Measure::SlowestTimeS,
         candidates,
         baseline: baseline?,
         axes: axes?,

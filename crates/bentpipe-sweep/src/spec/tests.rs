@@ -65,6 +65,15 @@ fn a_whole_file() {
     assert_eq!(spec.scenarios(&["0 %".to_owned(), "2 Mbit/s".to_owned()]).expect("they fit").len(), 2);
 }
 
+/// The scenario's flow ends, but not with these values.
+#[test]
+fn what_is_compared_follows_from_the_values() {
+    assert_eq!(spec("").measure, Measure::SlowestTimeS);
+    assert_eq!(spec("[set]\nflows.data.greedy = true\n").measure, Measure::GoodputBitS);
+    let axis = "[[axes]]\nkey = \"flows.data.greedy\"\nvalues = [{ duration = \"9 s\" }, { duration = \"20 s\" }]\n";
+    assert_eq!(spec(axis).measure, Measure::GoodputBitS);
+}
+
 #[test]
 fn mistakes_have_their_place() {
     let (line, key, message, expected) = one("[[axes]]\nkey = \"links.sat.los\"\nvalues = [\"1 %\", \"2 %\"]\n");

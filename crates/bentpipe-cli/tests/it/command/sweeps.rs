@@ -1,5 +1,7 @@
 //! `bentpipe sweep`: whatever interrupts it, the final table equals that of an undisturbed sweep.
 
+#[cfg(unix)]
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 #[cfg(unix)]
@@ -111,6 +113,42 @@ fn the_numbers_are_those_of_compare() {
         assert_eq!((&ours["value"]["median"], &ours["x_limit"]), (&theirs["median"], &theirs["x_limit"]));
         assert_eq!(ours["finished"], 30);
     }
+}
+
+/// The scenario's flow ends, but the sweep replaces it by an endless one.
+#[test]
+fn endless_flows_are_compared_by_their_goodput() {
+    let set = "[set]\ntime_limit = \"9 s\"\nflows.data.greedy = true\n";
+    let folder =
+        with_sweep(&format!("scenario = \"small.toml\"\nvariants = [\"sack\", \"newreno\"]\nrepetitions = 1\n{set}"));
+    let text = ok(folder.path(), &["sweep", "s.toml"]);
+    assert!(text.starts_with("s: goodput of all flows (Mbit/s)\n"), "{text}");
+    let sweep = json(&ok(folder.path(), &["sweep", "s.toml", "--json"]));
+    let compare = ["compare", "small.toml", "--variants", "sack,newreno", "--reps", "1", "--json"];
+    let same = ["--set", "flows.data.greedy=true", "--set", "time_limit=9 s"];
+    let compare = json(&ok(folder.path(), &[&compare[..], &same].concat()));
+    assert_eq!(sweep["measure"], compare["measure"]);
+    assert_eq!(sweep["points"][0]["candidates"][1]["value"]["median"], compare["variants"][1]["median"]);
+}
+
+/// A pipe can be read once.
+#[cfg(unix)]
+#[test]
+fn a_sweep_file_may_be_a_pipe() {
+    let folder = folder();
+    let mut child = bentpipe(folder.path(), &["sweep", "/dev/stdin", "--out", "out"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let text = "scenario = \"geo\"\nrepetitions = 1\n[set]\nflows.download.bytes = \"10 kB\"\n";
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+    let done = child.wait_with_output().expect("it ends");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let table = std::fs::read(folder.path().join("out/table.parquet")).expect("readable");
+    // The metadata has the sweep file.
+    assert!(table.windows(text.len()).any(|part| part == text.as_bytes()));
 }
 
 #[cfg(unix)]

@@ -71,7 +71,7 @@ fn column(axis: &Axis, n: usize, seed: u64) -> Vec<String> {
             let part = part(slot, &mut stream);
             match &axis.values {
                 Values::List(list) => list[((part * list.len() as f64) as usize).min(list.len() - 1)].clone(),
-                Values::Between(range) => range.at(part),
+                Values::Between(range) => range.drawn(part),
             }
         })
         .collect()
@@ -79,6 +79,8 @@ fn column(axis: &Axis, n: usize, seed: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_sim::record::Measure;
+
     use super::*;
     use crate::candidate::Candidate;
     use crate::spec::{Range, Scale};
@@ -86,9 +88,11 @@ mod tests {
     fn spec(axes: Vec<Axis>, design: Design) -> Spec {
         Spec {
             name: "t".into(),
+            text: String::new(),
             scenario: String::new(),
             scenario_name: "t.toml".into(),
             settings: Vec::new(),
+            measure: Measure::SlowestTimeS,
             candidates: Candidate::all(&[], &[]),
             baseline: 0,
             axes,

@@ -62,14 +62,45 @@ impl Range {
             Kind::Quantity(dimension, from, _) if part == 0.0 => dimension.format(from),
             Kind::Quantity(dimension, _, to) if part == 1.0 => dimension.format(to),
             Kind::Quantity(dimension, ..) => dimension.format(value.round() as u64),
+            // A scenario refuses a bare 1, which could mean 1 %.
+            Kind::Probability(..) if twelve_digits(value) == 1.0 => "100 %".to_owned(),
             Kind::Probability(..) => format_probability(twelve_digits(value)),
             Kind::Whole(..) => format!("{value:.0}"),
             Kind::Real(..) => format!("{:?}", twelve_digits(value)),
         }
     }
+
+    /// The value of a draw, `part` (0..1) of the way: as [`Range::at`], but each of whole numbers has a share of the way, so that the ends
+    /// are not drawn half as often as the others.
+    pub fn drawn(&self, part: f64) -> String {
+        let format = |value: f64| match self.kind {
+            Kind::Quantity(dimension, ..) => dimension.format(value as u64),
+            _ => format!("{value:.0}"),
+        };
+        if !self.kind.counts() {
+            return self.at(part);
+        }
+        let (one, other) = self.kind.ends();
+        let (low, end) = (one.min(other), one.max(other) + 1.0);
+        let value = match self.scale {
+            Scale::Linear => low + (end - low) * part,
+            Scale::Log => libm::exp(libm::log(low) + (libm::log(end) - libm::log(low)) * part),
+        };
+        // Rounding may reach beyond either end.
+        format(libm::floor(value).clamp(low, end - 1.0))
+    }
 }
 
 impl Kind {
+    /// True for whole numbers and numbers of things, which nobody divides.
+    fn counts(&self) -> bool {
+        match self {
+            Kind::Whole(..) => true,
+            Kind::Quantity(dimension, ..) => [PACKETS, SEGMENTS, CELLS].contains(dimension),
+            Kind::Probability(..) | Kind::Real(..) => false,
+        }
+    }
+
     fn of(from: &str, to: &str) -> Result<Kind, String> {
         let (number, unit) = quantity::split(from);
         if unit.is_empty() {
@@ -138,7 +169,7 @@ mod tests {
         assert_eq!(steps("100 ms", "0.5 s", Linear), ["100 ms", "200 ms", "300 ms", "400 ms", "500 ms"]);
         assert_eq!(steps("1 MB", "16 MB", Log), ["1 MB", "2 MB", "4 MB", "8 MB", "16 MB"]);
         assert_eq!(steps("0 %", "1 %", Linear), ["0", "0.0025", "0.005", "0.0075", "0.01"]);
-        assert_eq!(steps("0.01 %", "100 %", Log), ["1e-4", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(steps("0.01 %", "100 %", Log), ["1e-4", "0.001", "0.01", "0.1", "100 %"]);
         assert_eq!(steps("1", "5", Linear), ["1", "2", "3", "4", "5"]);
         assert_eq!(steps("0.1", "0.3", Linear), ["0.1", "0.15", "0.2", "0.25", "0.3"]);
         // Also downwards.
@@ -146,6 +177,26 @@ mod tests {
         // The ends are exact above 2^53 as well: 10^16 + 1 ns.
         let long = steps("10000000000000001 ns", "10000000000000003 ns", Linear);
         assert_eq!([&long[0], &long[4]], ["10000000000000001 ns", "10000000000000003 ns"]);
+    }
+
+    /// Of 40 draws in equal parts, each of four numbers has ten; on a logarithmic scale those of 1, 2 and 3 end at 40 log 2 / log 4 = 20
+    /// and 40 log 3 / log 4 = 31.7.
+    #[test]
+    fn whole_numbers_are_drawn_alike() {
+        let counts = |from: &str, to: &str, scale, values: &[&str]| {
+            let range = Range::new(from, to, scale).expect("a range");
+            let drawn: Vec<_> = (0..40).map(|n| range.drawn((f64::from(n) + 0.5) / 40.0)).collect();
+            let each = values.iter().map(|value| drawn.iter().filter(|drawn| drawn == value).count());
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(counts("1", "4", Scale::Linear, &["1", "2", "3", "4"]), [10; 4]);
+        assert_eq!(counts("4", "1", Scale::Linear, &["1", "2", "3", "4"]), [10; 4]);
+        let packets = ["0 packets", "1 packets", "2 packets", "3 packets"];
+        assert_eq!(counts("0 packets", "3 packets", Scale::Linear, &packets), [10; 4]);
+        assert_eq!(counts("1", "3", Scale::Log, &["1", "2", "3"]), [20, 12, 8]);
+        // What can be divided is where it is on the way.
+        let range = Range::new("1 s", "2 s", Scale::Linear).expect("a range");
+        assert_eq!((range.drawn(0.25), range.drawn(1.0)), ("1250 ms".to_owned(), "2 s".to_owned()));
     }
 
     #[test]

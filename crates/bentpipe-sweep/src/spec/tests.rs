@@ -74,6 +74,20 @@ fn what_is_compared_follows_from_the_values() {
     assert_eq!(spec(axis).measure, Measure::GoodputBitS);
 }
 
+/// A scenario refuses a bare 1 as a probability.
+#[test]
+fn a_range_may_end_at_certainty() {
+    let ends = |from: &str, to: &str| {
+        let axis = format!("[[axes]]\nkey = \"links.sat.loss\"\nfrom = \"{from}\"\nto = \"{to}\"\ncount = 2\n");
+        let spec = spec(&axis);
+        let loss =
+            |value: &str| spec.scenarios(&[value.to_owned()]).expect("it fits")[0].links[0].config.good.packet.get();
+        let Values::List(values) = &spec.axes[0].values else { panic!("a list") };
+        values.iter().map(|value| loss(value)).collect::<Vec<_>>()
+    };
+    assert_eq!((ends("90 %", "100 %"), ends("100 %", "0 %")), (vec![0.9, 1.0], vec![1.0, 0.0]));
+}
+
 #[test]
 fn mistakes_have_their_place() {
     let (line, key, message, expected) = one("[[axes]]\nkey = \"links.sat.los\"\nvalues = [\"1 %\", \"2 %\"]\n");

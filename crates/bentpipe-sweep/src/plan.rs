@@ -284,6 +284,7 @@ impl Plan {
         self.fingerprints[point].clone_from(&keys);
         let values = vec![Vec::new(); keys.len()];
         let max = if is_random { self.spec.repetitions } else { 1 };
+        self.progress.at_most -= u64::from(self.spec.repetitions - max) * keys.len() as u64;
         self.open.insert(point, Open { target: 0, max, missing: 0, values, keys, at: Arc::new(at) });
         self.round_over(point, known);
     }
@@ -299,7 +300,7 @@ impl Plan {
             if open.target == open.max || stop.is_some_and(enough) {
                 self.finished[point] = Some(open.target);
                 self.progress.points_done += 1;
-                let fewer = spec.repetitions - open.target;
+                let fewer = open.max - open.target;
                 self.progress.at_most -= u64::from(fewer) * spec.candidates.len() as u64;
                 self.open.remove(&point);
                 return;

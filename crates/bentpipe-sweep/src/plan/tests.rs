@@ -103,6 +103,16 @@ fn without_draws_one_run_is_enough() {
     assert_eq!(drawn.progress().at_most, 10);
 }
 
+/// Two candidates at a point that needs one run of each and at one that needs five.
+#[test]
+fn a_survey_counts_one_run_where_nothing_is_drawn() {
+    let both = plan(
+        "repetitions = 5\nvariants = [\"sack\", \"newreno\"]\n[[axes]]\nkey = \"links.sat.loss\"\nvalues = [\"0 %\", \"1 %\"]\n",
+    );
+    let found = both.survey(1, |_| None, &|_| {}).expect("they fit");
+    assert_eq!((found.done, found.at_most, found.points_done), (0, 2 + 10, 0));
+}
+
 #[test]
 fn a_batch_has_one_candidate() {
     let mut plan = plan("repetitions = 3\nvariants = [\"sack\", \"newreno\"]\n[set]\nlinks.sat.loss = \"1 %\"\n");

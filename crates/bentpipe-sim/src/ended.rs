@@ -20,6 +20,14 @@ pub(crate) struct Outcome {
     pub(crate) stats: TcpStats,
 }
 
+impl Outcome {
+    /// True for an endless source whose time is over and that had not failed before: it ends the connection with a reset, which is no
+    /// failure at either end.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.acked_at.is_some() && matches!(self.aborted, None | Some(Abort::Local))
+    }
+}
+
 /// The rest of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Rest {

@@ -78,6 +78,8 @@ struct FlowState {
     goal: EndId,
     /// True if it ends with a response, at its other end.
     ends_with_response: bool,
+    /// True if its source stops after some time.
+    stops: bool,
 }
 
 /// Links, ends and agenda of one run. Components are numbered, links first, then ends ([`ends`]). A flow's connection

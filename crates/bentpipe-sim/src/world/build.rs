@@ -68,7 +68,8 @@ impl Parts<'_> {
         let (seed, start) = (self.seed, Time::ZERO + flow.start_under(self.seed));
         let ends @ [source, goal] = [ends::opener(connection), ends::listener(connection)];
         let ends_with_response = matches!(flow.kind.workload(), Some(Workload::RequestResponse { .. }));
-        world.flows.push(FlowState { start, goal, ends_with_response });
+        let stops = matches!(flow.kind.workload(), Some(Workload::Greedy { duration: Some(_) }));
+        world.flows.push(FlowState { start, goal, ends_with_response, stops });
         let is_like_the_last = |n: usize| flow.is_alike(&self.scenario.flows[n]);
         if matches!(world.ends.last(), Some(EndState { kind: Endpoint::Late { .. }, .. }))
             && connection.index().checked_sub(1).is_some_and(is_like_the_last)

@@ -113,13 +113,17 @@ impl World {
     }
 
     pub(crate) fn flow_result(&self, flow: FlowId) -> FlowResult {
-        let FlowState { start, goal, ends_with_response } = self.flows[flow.index()];
+        let FlowState { start, goal, ends_with_response, stops } = self.flows[flow.index()];
         let source = ends::opener(ConnectionId(flow.0));
         let kind = |end: EndId| &self.ends[end.index()].kind;
         match (self.outcome(source), self.outcome(goal), kind(source), kind(goal)) {
             (Some(from), Some(to), ..) => {
                 let received_at = if ends_with_response { from.received_at } else { to.received_at };
-                let of_legs = || received_at.is_none().then(|| self.leg_abort(flow)).flatten();
+                // A source that stops ends its connection with a reset, which gateways pass on.
+                let is_stopped = stops && from.has_stopped();
+                let of_ends = from.aborted.or(to.aborted).filter(|_| !is_stopped);
+                let is_cause = |abort: &Abort| !(is_stopped && matches!(abort, Abort::Reset | Abort::Local));
+                let of_legs = || received_at.is_none().then(|| self.leg_abort(flow)).flatten().filter(is_cause);
                 FlowResult {
                     start,
                     connected_at: from.connected_at,
@@ -129,7 +133,7 @@ impl World {
                     stats: from.stats,
                     receiver_stats: to.stats,
                     legs: self.leg_stats(flow, from.stats, to.stats),
-                    aborted: from.aborted.or(to.aborted).or_else(of_legs),
+                    aborted: of_ends.or_else(of_legs),
                     refused: 0,
                     delays: None,
                     responses: self.responses(source).cloned().map(Box::new),
@@ -146,7 +150,7 @@ impl World {
                     stats: from.stats,
                     receiver_stats: spoofer.stats(),
                     legs: self.leg_stats(flow, from.stats, spoofer.stats()),
-                    aborted: from.aborted,
+                    aborted: from.aborted.filter(|_| !(stops && from.has_stopped())),
                     refused: spoofer.drops(),
                     delays: None,
                     responses: None,

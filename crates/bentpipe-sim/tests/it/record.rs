@@ -218,6 +218,31 @@ fn a_source_of_datagrams_stops_when_it_says() {
     assert_eq!(summary.flows[0].segments, 20);
 }
 
+/// A source whose time is over has not failed, and neither has a gateway on its path.
+#[test]
+fn a_flow_that_stops_is_not_aborted() {
+    let summary = |text: &str| {
+        let scenario = Scenario::parse(text, "stops.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"))
+    };
+    let text = TWO_LINKS.replace("WINDOW", "");
+    for flow in [
+        "",
+        "type = \"stp\"\nstp = { rate = \"1 Mbit/s\", rtt = \"200 ms\" }",
+        "type = \"quic\"",
+        "split = [{ at = \"R\" }]",
+    ] {
+        let summary = summary(&text.replace("FLOW", &format!("greedy = {{ duration = \"3 s\" }}\n{flow}")));
+        let result = &summary.flows[0];
+        assert_eq!((result.aborted, result.time_s, summary.timed_out), (None, None, false), "{flow}");
+        assert!(result.goodput_bit_s > Some(100_000.0), "{flow}");
+    }
+    // One that fails before.
+    let dead = text.replace("forward.drop_list = [3]", "bursts = { schedule = [[\"1 s\", \"3000 s\"]] }");
+    let summary = summary(&dead.replace("FLOW", "greedy = { duration = \"2000 s\" }"));
+    assert_eq!(summary.flows[0].aborted, Some("retries exhausted"));
+}
+
 /// A node forwards the packets of others: of its own it sends the datagrams at once. 10 ms on the way and 1000 B at 1 Mbit/s take 18 ms per
 /// link; R adds 5 ms.
 #[test]

@@ -6,7 +6,7 @@ use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_study::limit::flow_limit;
-use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, Workload};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, UdpFlow, Workload};
 use bentpipe_study::topology;
 use serde::Serialize;
 
@@ -232,7 +232,7 @@ impl FlowSummary {
         };
         let time = workload.and_then(|_| elapsed(flow));
         let bytes = workload.map_or(flow.delivered, |workload| payload(workload, flow));
-        let lasted = flow_end(workload, flow, end).saturating_since(flow.start);
+        let lasted = flow_end(&spec.kind, flow, end).saturating_since(flow.start);
         let goodput = (lasted > Duration::ZERO).then(|| bytes as f64 * 8.0 / lasted.as_secs_f64());
         // A flow whose ends are not connected does not run, so it has no summary.
         let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or_default();
@@ -313,8 +313,11 @@ fn payload(workload: Workload, flow: &FlowResult) -> u64 {
 }
 
 /// When a flow was over, or the run if that ended first.
-fn flow_end(workload: Option<Workload>, flow: &FlowResult, end: Time) -> Time {
-    match workload {
+fn flow_end(kind: &FlowKind, flow: &FlowResult, end: Time) -> Time {
+    if let FlowKind::Udp(UdpFlow { stop: Some(stop), .. }) = kind {
+        return end.min(Time::ZERO + *stop);
+    }
+    match kind.workload() {
         Some(Workload::Greedy { duration: Some(duration) }) => end.min(flow.start + duration),
         Some(Workload::Bulk(_) | Workload::RequestResponse { .. } | Workload::Paced { total: Some(_), .. }) => {
             flow.received_at.unwrap_or(end)

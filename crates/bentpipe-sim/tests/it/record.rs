@@ -216,6 +216,8 @@ fn a_source_of_datagrams_stops_when_it_says() {
     let scenario = scenario("", flow);
     let summary = Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable"));
     assert_eq!(summary.flows[0].segments, 20);
+    // Of 20 datagrams in 2 s one is dropped. Afterwards the run goes on.
+    assert_eq!(summary.flows[0].goodput_bit_s, Some(76_000.0));
 }
 
 /// A source whose time is over has not failed, and neither has a gateway on its path.

@@ -1,7 +1,5 @@
 //! Plots of one run or several: a quantity over time, as a panel of a figure.
 
-use std::collections::HashSet;
-
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_study::report::{Axis, Mark, Panel, Series, Span};
 use bentpipe_study::scenario::LinkSpec;
@@ -146,12 +144,9 @@ impl Sequence {
     fn goodput(&self, connection: usize, end: f64) -> Vec<Point> {
         let width = end / INTERVALS;
         let mut bits = vec![0.0; INTERVALS as usize];
-        let mut seen = HashSet::new();
-        for &(at, segment) in &self.flows[connection].received {
-            if seen.insert(segment as u64) {
-                let interval = ((at / width) as usize).min(bits.len() - 1);
-                bits[interval] += self.payload(connection) * 8.0;
-            }
+        for &(at, bytes) in &self.flows[connection].fresh {
+            let interval = ((at / width) as usize).min(bits.len() - 1);
+            bits[interval] += bytes * 8.0;
         }
         let rates = bits.iter().enumerate().map(|(n, bits)| (n as f64 * width, bits / width / 1e6));
         rates.chain([(end, 0.0)]).collect()

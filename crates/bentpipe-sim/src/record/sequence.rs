@@ -30,6 +30,8 @@ pub struct FlowTrace {
     pub sent: Vec<(Point, bool)>,
     /// Data at the receiver.
     pub received: Vec<Point>,
+    /// Data at the receiver that had not arrived before, as pairs of seconds and bytes.
+    pub fresh: Vec<Point>,
     /// ACKs at the sender: the last segment acknowledged.
     pub acks: Vec<Point>,
     /// ACKs at the sender: the last segment that the receiver's window allows.
@@ -55,10 +57,12 @@ pub struct FlowTrace {
 }
 
 impl FlowTrace {
-    /// The time of the last ACK or, without one, of the last data, in seconds.
+    /// The time of the last ACK or, without one, of the last data sent, in seconds; but not before the last data at the receiver, whose
+    /// ACK may be lost.
     pub(super) fn end(&self) -> f64 {
         let last = self.acks.last().or(self.sent.last().map(|(point, _)| point));
-        last.map_or(1.0, |point| point.0).max(1e-9)
+        let received = self.received.last().map_or(0.0, |point| point.0);
+        last.map_or(1.0, |point| point.0).max(received).max(1e-9)
     }
 
     /// True if the sender has ever sent everything that the receiver's window allows. Only then does the window matter.
@@ -158,6 +162,8 @@ pub struct Sequence {
     /// Packets that it marked instead of dropping (RFC 3168).
     pub marked: Vec<Point>,
     numbers: Vec<Numbers>,
+    /// For each flow, the data that has arrived by stream: the ends of ranges by their starts. TCP has one stream.
+    arrived: Vec<BTreeMap<u64, BTreeMap<u64, u64>>>,
     /// For each QUIC flow, the last segment of the data in each packet from the last acknowledged one on, by packet
     /// number.
     unacknowledged: Vec<BTreeMap<u64, f64>>,
@@ -176,6 +182,7 @@ impl Sequence {
         let connections = topology::connections(scenario);
         Sequence {
             flows: vec![FlowTrace::default(); connections.len()],
+            arrived: vec![BTreeMap::new(); connections.len()],
             unacknowledged: vec![BTreeMap::new(); connections.len()],
             queue: Vec::new(),
             dropped: Vec::new(),
@@ -258,6 +265,18 @@ fn offset(packet: &QuicPacket) -> u64 {
     packet.at.map_or(0, |(_, offset)| offset) + FIRST_BYTE
 }
 
+/// Adds `start..end` to ranges that neither overlap nor touch. Returns the number of bytes that are new.
+fn add(ranges: &mut BTreeMap<u64, u64>, start: u64, end: u64) -> u64 {
+    let (mut from, mut to, mut new) = (start, end, end - start);
+    while let Some((&left, &right)) = ranges.range(..=to).next_back().filter(|(_, right)| **right >= from) {
+        new -= right.min(end).saturating_sub(left.max(start));
+        ranges.remove(&left);
+        (from, to) = (from.min(left), to.max(right));
+    }
+    ranges.insert(from, to);
+    new
+}
+
 /// Resolution of a plot along one axis.
 const FINEST: f64 = 1000.0;
 
@@ -291,7 +310,11 @@ impl Probe for Sequence {
                 let allowed = Segment { ack: segment.ack + u64::from(segment.window), ..segment };
                 flow.allowed.push((at, numbers.acked(&allowed)));
             }
-            Event::Received { segment } if segment.len > 0 => flow.received.push((at, numbers.segment(segment.seq))),
+            Event::Received { segment } if segment.len > 0 => {
+                flow.received.push((at, numbers.segment(segment.seq)));
+                let ranges = self.arrived[index].entry(0).or_default();
+                flow.fresh.push((at, add(ranges, segment.seq, segment.seq + u64::from(segment.len)) as f64));
+            }
             Event::QuicSent(packet) if is_sender && packet.data > 0 => {
                 let first = numbers.segment(offset(&packet));
                 let last = numbers.segment(offset(&packet) + u64::from(packet.data) - 1);
@@ -309,6 +332,10 @@ impl Probe for Sequence {
             }
             Event::QuicReceived(packet) if packet.data > 0 => {
                 flow.received.push((at, numbers.segment(offset(&packet))));
+                // A packet may have data of several streams. All of it counts as the first one's.
+                let (stream, start) = packet.at.unwrap_or_default();
+                let ranges = self.arrived[index].entry(stream).or_default();
+                flow.fresh.push((at, add(ranges, start, start + u64::from(packet.data)) as f64));
             }
             Event::Window { cwnd, ssthresh, flight } if is_sender => {
                 let segments = |bytes: u64| bytes as f64 / numbers.payload;

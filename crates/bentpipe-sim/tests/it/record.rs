@@ -245,6 +245,28 @@ fn a_flow_that_stops_is_not_aborted() {
     assert_eq!(summary.flows[0].aborted, Some("retries exhausted"));
 }
 
+/// The curve of goodput has all data that arrives, each byte once: of several streams, and of messages that do not fill a segment.
+#[test]
+fn a_curve_of_goodput_adds_up() {
+    use bentpipe_sim::record::{Guides, Plot};
+    let asks = "request_response = { request = \"100 B\", response = \"300 B\", count = 5 }";
+    for (flow, bytes) in [
+        (BULK, 96_000.0),
+        ("bytes = \"96100 B\"", 96_100.0),
+        ("type = \"quic\"\nbytes = \"90 kB\"\nquic.streams = 3", 90_000.0),
+        (asks, 1500.0),
+        (&format!("type = \"quic\"\n{asks}"), 1500.0),
+    ] {
+        let scenario = scenario("", flow);
+        let mut sequence = Sequence::at_bottleneck(&scenario);
+        run(&scenario, 1, &mut sequence).expect("reachable");
+        let panel = sequence.plot(Plot::Throughput, 0, "goodput", Guides::default());
+        let points = &panel.series[0].points;
+        let megabits: f64 = points.windows(2).map(|step| step[0].1 * (step[1].0 - step[0].0)).sum();
+        assert!((megabits * 1e6 / 8.0 - bytes).abs() < 1e-3, "{flow}: {} B", megabits * 1e6 / 8.0);
+    }
+}
+
 /// A node forwards the packets of others: of its own it sends the datagrams at once. 10 ms on the way and 1000 B at 1 Mbit/s take 18 ms per
 /// link; R adds 5 ms.
 #[test]

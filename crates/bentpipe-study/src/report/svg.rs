@@ -4,7 +4,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::compact::compact;
-use super::figure::{Figure, Mark, Panel, Range, Series};
+use super::figure::{Figure, Mark, Panel, Range, Series, Span};
 use super::legend;
 use super::paint::{DrawError, SHADE, colours};
 
@@ -71,19 +71,29 @@ fn draw_panel<'a>(area: &DrawingArea<SVGBackend<'a>, plotters::coord::Shift>, pa
         .draw()
         .map_err(DrawError::of)?;
     if let Some((_, spans)) = &panel.spans {
-        let inside = spans.iter().filter(|s| s.to >= x0 && s.from <= x1);
-        // However short the span is, it is drawn at least one pixel wide; the corners are rounded to whole pixels.
         let pixel = (x1 - x0) / f64::from(chart.plotting_area().dim_in_pixel().0 - 1);
-        let bars = inside.map(|s| {
-            let end = s.to.max(s.from + pixel).min(x1);
-            Rectangle::new([(s.from.max(x0), y0), (end, y1)], SHADE.mix(0.5).filled())
-        });
+        let bars = bars(spans, (x0, x1), pixel).into_iter();
+        let bars = bars.map(|(from, to)| Rectangle::new([(from, y0), (to, y1)], SHADE.mix(0.5).filled()));
         chart.draw_series(bars).map_err(DrawError::of)?;
     }
     for (series, colour) in panel.series.iter().zip(colours(&panel.series)) {
         draw_series(&mut chart, series, colour, ((x0, x1), (y0, y1)))?;
     }
     Ok(())
+}
+
+/// Where spans are shaded. However short a span is, it is drawn at least one pixel wide; the corners are rounded to whole pixels. Spans
+/// that would overlap are one bar: a channel may have a hundred thousand short fades, and a darker shade would mean nothing.
+fn bars(spans: &[Span], (x0, x1): Range, pixel: f64) -> Vec<(f64, f64)> {
+    let mut bars: Vec<(f64, f64)> = Vec::new();
+    for span in spans.iter().filter(|span| span.to >= x0 && span.from <= x1) {
+        let (from, to) = (span.from.max(x0), span.to.max(span.from + pixel).min(x1));
+        match bars.last_mut() {
+            Some(last) if (last.0..=last.1).contains(&from) => last.1 = last.1.max(to),
+            _ => bars.push((from, to)),
+        }
+    }
+    bars
 }
 
 fn draw_series(
@@ -219,6 +229,20 @@ mod tests {
         // One is the legend's.
         assert_eq!(widths.len(), 34, "{svg}");
         assert!(widths.iter().all(|width| *width >= 1), "{widths:?}");
+    }
+
+    /// 1000 fades of 0.1 ms each second: more than pixels.
+    #[test]
+    fn spans_that_overlap_are_drawn_once() {
+        let mut figure = figure();
+        figure.panels[0].x = Axis::time().between(0.0, 100.0);
+        let short = |n| Span { from: f64::from(n) / 1000.0, to: f64::from(n) / 1000.0 + 1e-4 };
+        figure.panels[0].spans = Some(("fade".into(), (0..100_000).map(short).collect()));
+        let svg = figure.to_svg().expect("a good figure");
+        // The legend's, and one or a few that fill the panel.
+        assert!(svg.matches("F0E442").count() < 10, "{} B", svg.len());
+        let spans = [(0.0, 1.0), (0.5, 0.6), (1.05, 1.06), (5.0, 5.0), (9.0, 12.0)].map(|(from, to)| Span { from, to });
+        assert_eq!(bars(&spans, (0.2, 10.0), 0.1), [(0.2, 1.0), (1.05, 1.05 + 0.1), (5.0, 5.1), (9.0, 10.0)]);
     }
 
     fn fade(from: f64) -> Span {

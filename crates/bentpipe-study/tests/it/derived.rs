@@ -51,6 +51,12 @@ fn losses() {
     let cells = parse(&text(atm, "bytes = \"1 MB\""));
     assert_eq!(cells.links[0].config.cells.and_then(|cells| cells.early_discard), Some(1));
     assert_eq!(parse(&cells.to_toml()), cells);
+    // 29 % of 100 cells are 29: the double 0.29 times 100 is less.
+    let early = |share: &str| {
+        let atm = format!("framing = \"aal5\"\natm = {{ buffer = \"100 cells\", early_packet_discard = \"{share}\" }}");
+        parse(&text(&atm, "bytes = \"1 MB\"")).links[0].config.cells.and_then(|cells| cells.early_discard)
+    };
+    assert_eq!(["29 %", "57 %", "28.5 %", "28.999 %"].map(early), [Some(29), Some(57), Some(28), Some(28)]);
 }
 
 #[test]

@@ -3,13 +3,16 @@
 use bentpipe_engine::units::{Bytes, Duration};
 use bentpipe_language::document::Value;
 use bentpipe_language::error::{Mistake, Problems};
-use bentpipe_language::quantity::{self, split};
+use bentpipe_language::quantity::{self, SIZE, split};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::{Counted, Shape};
 
 use super::bursts;
 use super::grammar::{AMOUNT, GREEDY, MPEG, ON_OFF, PACED, PATTERNS, REQUEST_RESPONSE, VIDEO};
 use super::model::{Mpeg, UdpPattern, Workload};
+
+/// Maximum bytes of all requests or all responses of a flow, as of a transfer.
+const MAX_MESSAGES: u64 = 1_000_000_000_000_000;
 
 /// "10 MB", or "1042 segments" of the sender's MSS; above 0.
 pub(super) fn amount(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Option<Bytes> {
@@ -74,8 +77,15 @@ pub(super) fn workload(view: &View<'_>, mss: u16, problems: &mut Problems) -> Op
     let think = view.get("think").map_or(Some(Duration::ZERO), |item| item.duration(problems));
     let counted = Counted::new("requests", 1, u32::MAX as u64);
     let count = view.get("count").map_or(Some(1), |item| item.count(counted, problems));
-    let [request, response] = sizes;
-    Some(Workload::RequestResponse { request: request?, response: response?, think: think?, count: count? as u32 })
+    let ([Some(request), Some(response)], Some(think), Some(count)) = (sizes, think, count) else { return None };
+    let is_countable = |size: Bytes| size.get().checked_mul(count).is_some_and(|all| all <= MAX_MESSAGES);
+    if !is_countable(request) || !is_countable(response) {
+        let message = format!("`{}` is more than {} of requests or responses", view.path, SIZE.format(MAX_MESSAGES));
+        let item = view.get("count").or(view.get("request"))?;
+        item.refuse(problems, message, Some("fewer or smaller ones".to_owned()));
+        return None;
+    }
+    Some(Workload::RequestResponse { request, response, think, count: count as u32 })
 }
 
 fn paced(item: &Item<'_>, mss: u16, problems: &mut Problems) -> Option<Workload> {
@@ -148,5 +158,12 @@ fn on_off(item: &Item<'_>, problems: &mut Problems) -> Option<UdpPattern> {
     });
     let (on, off) = (on?, off?);
     bursts::check_alternation(item, &on, &off, problems);
+    if let Some(item) = view.get("on").filter(|_| bursts::mean_secs(&on) == 0.0) {
+        item.refuse(
+            problems,
+            format!("`{}` is always 0: nothing would be sent", item.path),
+            Some("a time above 0".to_owned()),
+        );
+    }
     Some(UdpPattern::OnOff { on, off })
 }

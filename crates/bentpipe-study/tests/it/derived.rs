@@ -59,6 +59,33 @@ fn losses() {
     assert_eq!(["29 %", "57 %", "28.5 %", "28.999 %"].map(early), [Some(29), Some(57), Some(28), Some(28)]);
 }
 
+/// A source that is never on would look for its next sending time for ever.
+#[test]
+fn a_source_is_on_at_times() {
+    let udp = "type = \"udp\"\nrate = \"1 Mbit/s\"\npacket = \"100 B\"\n";
+    let flow = |on: &str| text("", &format!("{udp}pattern = {{ on = {on}, off = \"1 s\" }}"));
+    for on in
+        ["\"0 s\"", "{ uniform = [\"0 s\", \"0 s\"] }", "{ exponential = \"0 s\" }", "{ normal = [\"0 s\", \"0 s\"] }"]
+    {
+        let said = refused(&flow(on));
+        assert!(said.contains("`flows.f.pattern.on` is always 0: nothing would be sent"), "{said}");
+    }
+    parse(&flow("{ uniform = [\"0 s\", \"1 ms\"] }"));
+}
+
+/// Their bytes are counted in 64 bits.
+#[test]
+fn responses_have_a_bound_together() {
+    let asks = |response: &str, count: u32| {
+        text("", &format!("request_response = {{ request = \"1 B\", response = \"{response}\", count = {count} }}"))
+    };
+    parse(&asks("1 GB", 1_000_000));
+    for (response, count) in [("1 GB", 1_000_001), ("900 TB", u32::MAX)] {
+        let said = refused(&asks(response, count));
+        assert!(said.contains("`flows.f.request_response` is more than 1000 TB") && said.contains(".count"), "{said}");
+    }
+}
+
 #[test]
 fn flows_that_start_one_after_the_other() {
     let scenario = parse(&text("", "bytes = \"1 MB\"\ncount = 3\nstart = \"1 s\"\nstagger = \"2 s\""));

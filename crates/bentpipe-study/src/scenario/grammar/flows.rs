@@ -247,6 +247,10 @@ pub(crate) const MPEG: &[Field] = &[
 
 /// A flow that alternates between sending and pausing.
 pub(crate) const ON_OFF: &[Field] = &[
-    field("on", DISTRIBUTION_SHAPE, "Length of a sending period. Required."),
+    field(
+        "on",
+        DISTRIBUTION_SHAPE,
+        "Length of a sending period. It begins with a packet, or a write, however short it is. Required.",
+    ),
     field("off", DISTRIBUTION_SHAPE, "Length of a pause. Required."),
 ];

@@ -20,4 +20,4 @@ pub use resolve::{
 pub(crate) use settings::GROUPS;
 pub(crate) use settings::SETTINGS;
 pub use settings::{Cell, Kind, Setting, setting};
-pub use variants::{Placed, TcpTable, settings, tcp_table, variants};
+pub use variants::{Placed, TcpTable, read_buffer, settings, tcp_table, variants};

@@ -125,11 +125,12 @@ fn unknown_variant(unknown: &UnknownName, key: &str, name: &str, variants: &Vari
 }
 
 impl Placed {
-    /// Sets the receive buffer of one end.
-    pub fn receive_buffer(&mut self, end: End, bytes: Bytes) {
+    /// Sets the receive buffer of one end to a value of [`read_buffer`], which is written at `place`.
+    pub fn receive_buffer(&mut self, end: End, bytes: Bytes, place: (Span, String)) {
         // A buffer smaller than a segment is refused when all settings of an end are
         // checked.
-        self.cells(Some(end)).insert("receive_buffer", Cell::Size(bytes.get()));
+        self.cells(Some(end)).insert(RECEIVE_BUFFER, Cell::Size(bytes.get()));
+        self.places.insert((Some(end), RECEIVE_BUFFER), place);
     }
 
     /// The position of a setting, or `otherwise`.
@@ -198,6 +199,17 @@ impl Placed {
                 unknown_key(entry, path, &known, None, problems);
             }
         }
+    }
+}
+
+const RECEIVE_BUFFER: &str = "receive_buffer";
+
+/// A receive buffer outside a table of TCP settings, within the bounds of the setting.
+pub fn read_buffer(item: &Item<'_>, problems: &mut Problems) -> Option<Bytes> {
+    let setting = SETTINGS.iter().find(|setting| setting.key == RECEIVE_BUFFER)?;
+    match cell(item, setting, problems)? {
+        Cell::Size(bytes) => Some(Bytes::new(bytes)),
+        _ => None,
     }
 }
 

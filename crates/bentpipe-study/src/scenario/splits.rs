@@ -4,7 +4,7 @@ use bentpipe_engine::units::Bytes;
 use bentpipe_language::error::Problems;
 use bentpipe_language::reader::Item;
 use bentpipe_language::shape::Shape;
-use bentpipe_language::tcp::{TcpTable, tcp_table};
+use bentpipe_language::tcp::{End, TcpTable, read_buffer, tcp_table};
 
 use super::grammar::{FLOW, SPLIT};
 use super::model::{NodeId, Split};
@@ -15,8 +15,21 @@ use super::world::{World, node, route};
 struct Said<'a> {
     at: NodeId,
     item: Item<'a>,
-    buffer: Option<Bytes>,
+    buffer: Option<Buffer<'a>>,
     table: TcpTable,
+}
+
+/// A buffer, and where it is written.
+#[derive(Clone)]
+struct Buffer<'a> {
+    bytes: Bytes,
+    item: Item<'a>,
+}
+
+impl Buffer<'_> {
+    fn set(&self, end: End, table: &mut TcpTable) {
+        table.settings.receive_buffer(end, self.bytes, (self.item.node.span, self.item.path.clone()));
+    }
 }
 
 /// Reads `split`. Legs without settings use those of `[tcp]`; the flow's own settings are for its first leg. Returns
@@ -46,7 +59,7 @@ pub(super) fn read(
             return None;
         }
         let buffer = match view.get("buffer") {
-            Some(item) => Some(item.size(problems)?),
+            Some(item) => Some(Buffer { bytes: read_buffer(&item, problems)?, item }),
             None => None,
         };
         let table = view.get("tcp").map(|item| tcp_table(&item, problems)).unwrap_or_default();
@@ -60,21 +73,22 @@ pub(super) fn read(
     let mut first = TcpTable::default();
     let mut splits = Vec::new();
     let ends: Vec<_> = said.iter().map(|split| Some(split.at)).skip(1).chain([to]).collect();
-    let buffers: Vec<_> = said.iter().map(|split| split.buffer).chain([None]).collect();
-    if let Some(buffer) = buffers[0] {
-        first.settings.receive_buffer(bentpipe_language::tcp::End::Receiver, buffer);
+    let buffers: Vec<_> = said.iter().map(|split| split.buffer.clone()).chain([None]).collect();
+    let bytes = |n: usize| buffers[n].as_ref().map(|buffer: &Buffer<'_>| buffer.bytes);
+    if let Some(buffer) = &buffers[0] {
+        buffer.set(End::Receiver, &mut first);
     }
     for (index, split) in said.into_iter().enumerate() {
         let mut table = world.tcp.overlaid(&split.table);
-        if let Some(buffer) = buffers[index] {
-            table.settings.receive_buffer(bentpipe_language::tcp::End::Sender, buffer);
+        if let Some(buffer) = &buffers[index] {
+            buffer.set(End::Sender, &mut table);
         }
-        if let Some(buffer) = buffers[index + 1] {
-            table.settings.receive_buffer(bentpipe_language::tcp::End::Receiver, buffer);
+        if let Some(buffer) = &buffers[index + 1] {
+            buffer.set(End::Receiver, &mut table);
         }
         let path = format!("{}.tcp", split.item.path);
         let view = split.item.table(SPLIT, problems)?;
-        let stp = stp::leg(&view, buffers[index + 1], problems)?;
+        let stp = stp::leg(&view, bytes(index + 1), problems)?;
         if stp.is_some() {
             // TCP settings do not apply to this leg.
             table = TcpTable::default();
@@ -94,5 +108,5 @@ pub(super) fn read(
             explicit: table.settings.overrides,
         });
     }
-    Some((first, splits, buffers[0]))
+    Some((first, splits, bytes(0)))
 }

@@ -86,6 +86,23 @@ fn responses_have_a_bound_together() {
     }
 }
 
+/// The buffer of a split is the receive buffer of two ends, with that setting's bounds. What is wrong with it is said at its place.
+#[test]
+fn the_buffer_of_a_split_has_bounds() {
+    let split = |buffer: &str| {
+        let flow = format!("{}split = [{{ at = \"near\", buffer = \"{buffer}\" }}]\n", DATA);
+        format!("name = \"t\"\n{SAT}{HOSTS}{flow}")
+    };
+    let most = parse(&split("1048560 KiB"));
+    assert_eq!(parse(&most.to_toml()), most);
+    for (buffer, why) in [("1048561 KiB", "cannot be"), ("0 B", "cannot be 0 B"), ("1 kB", "cannot hold a segment")] {
+        let errors = Scenario::parse(&split(buffer), "t.toml", &[]).expect_err(buffer);
+        for error in &errors.0 {
+            assert!(error.key.ends_with(".split.0.buffer") && error.message.contains(why), "{error}");
+        }
+    }
+}
+
 #[test]
 fn flows_that_start_one_after_the_other() {
     let scenario = parse(&text("", "bytes = \"1 MB\"\ncount = 3\nstart = \"1 s\"\nstagger = \"2 s\""));

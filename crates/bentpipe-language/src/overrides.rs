@@ -100,10 +100,10 @@ impl Walk<'_> {
         }
         match &mut node.value {
             Value::Table(table) => {
+                for group in self.rules.alternatives.iter().filter(|group| group.contains(&step)) {
+                    group.iter().filter(|key| **key != step).for_each(|key| table.remove(key));
+                }
                 if is_last {
-                    for group in self.rules.alternatives.iter().filter(|group| group.contains(&step)) {
-                        group.iter().filter(|key| **key != step).for_each(|key| table.remove(key));
-                    }
                     table.remove(step);
                     table.entries.push(Entry { key: step.to_owned(), key_span: span, node: new });
                     return None;

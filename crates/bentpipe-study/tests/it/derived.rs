@@ -4,7 +4,7 @@ use bentpipe_engine::link::{Discipline, PacketBursts};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::Release;
 use bentpipe_engine::units::{Bytes, Duration, Rate};
-use bentpipe_study::scenario::{FlowKind, QuicFlow, Scenario};
+use bentpipe_study::scenario::{FlowKind, QuicFlow, Scenario, Workload};
 
 use super::language::{ms, parse};
 
@@ -101,6 +101,26 @@ fn the_buffer_of_a_split_has_bounds() {
             assert!(error.key.ends_with(".split.0.buffer") && error.message.contains(why), "{error}");
         }
     }
+}
+
+/// A key below an alternative replaces the others, too.
+#[test]
+fn an_override_chooses_what_a_flow_sends() {
+    let sends = |sets: &[(&str, &str)]| {
+        let sets: Vec<_> = sets.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let scenario = Scenario::parse(&text("", "bytes = \"1 MB\""), "t.toml", &sets);
+        scenario.unwrap_or_else(|errors| panic!("{errors}")).flows[0].kind.workload()
+    };
+    assert_eq!(sends(&[("flows.f.greedy.duration", "5 s")]), Some(Workload::Greedy { duration: Some(ms(5000)) }));
+    let asks = [("flows.f.request_response.request", "1 kB"), ("flows.f.request_response.response", "2 kB")];
+    let asked = Workload::RequestResponse {
+        request: Bytes::new(1000),
+        response: Bytes::new(2000),
+        think: Duration::ZERO,
+        count: 1,
+    };
+    assert_eq!(sends(&asks), Some(asked));
+    assert_eq!(sends(&[asks[0], asks[1], ("flows.f.bytes", "3 B")]), Some(Workload::Bulk(Bytes::new(3))));
 }
 
 #[test]

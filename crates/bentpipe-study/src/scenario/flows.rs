@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bentpipe_engine::units::Duration;
-use bentpipe_language::error::Problems;
-use bentpipe_language::reader::{Item, View};
+use bentpipe_language::document::Value;
+use bentpipe_language::error::{Mistake, Problems, Span};
+use bentpipe_language::reader::{Item, View, join};
 use bentpipe_language::shape::Counted;
 use bentpipe_language::tcp::{TcpTable, tcp_table};
 
@@ -26,6 +27,10 @@ pub(crate) fn read(item: &Item<'_>, index: usize, world: &World<'_>, problems: &
 }
 
 fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Problems) -> Option<Vec<FlowSpec>> {
+    if let Some(mistake) = duration_of_udp(item) {
+        problems.add(mistake.0, mistake.1);
+        return None;
+    }
     let view = item.table(FLOW, problems)?;
     let name = match view.get("name") {
         Some(item) => item.name(problems)?.to_owned(),
@@ -86,6 +91,17 @@ fn flows(item: &Item<'_>, index: usize, world: &World<'_>, problems: &mut Proble
         }
     };
     Some((0..count).map(flow).collect())
+}
+
+/// The mistake of a UDP flow with a `duration`, a key that no flow has. Others may mean `greedy.duration`, but not this one.
+fn duration_of_udp(item: &Item<'_>) -> Option<(Span, Mistake)> {
+    let Value::Table(table) = &item.node.value else { return None };
+    let entry = table.get("duration")?;
+    matches!(&table.get("type")?.node.value, Value::Text(kind) if kind == "udp").then(|| {
+        let message = format!("`{}` has no key `duration`", item.path);
+        let help = "a UDP flow ends at `stop`, a time from the start of the run".to_owned();
+        (entry.key_span, Mistake::new(&join(&item.path, "duration"), message).expected("`stop`").help(Some(help)))
+    })
 }
 
 /// Refuses keys that only apply to other transports.

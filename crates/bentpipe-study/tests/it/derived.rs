@@ -123,6 +123,16 @@ fn an_override_chooses_what_a_flow_sends() {
     assert_eq!(sends(&[asks[0], asks[1], ("flows.f.bytes", "3 B")]), Some(Workload::Bulk(Bytes::new(3))));
 }
 
+/// `duration` is a key of greedy flows; a source of datagrams has `stop`.
+#[test]
+fn the_duration_of_a_flow_depends_on_its_type() {
+    let said = |flow: &str| refused(&text("", &format!("{flow}\nduration = \"5 s\"")));
+    let udp = said("type = \"udp\"\nrate = \"1 Mbit/s\"\npacket = \"100 B\"");
+    assert!(udp.contains("ends at `stop`") && !udp.contains("greedy"), "{udp}");
+    let tcp = said("greedy = true");
+    assert!(tcp.contains("did you mean `greedy.duration`?"), "{tcp}");
+}
+
 #[test]
 fn flows_that_start_one_after_the_other() {
     let scenario = parse(&text("", "bytes = \"1 MB\"\ncount = 3\nstart = \"1 s\"\nstagger = \"2 s\""));

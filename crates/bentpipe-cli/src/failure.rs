@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use bentpipe_io::{SIGPIPE_CODE, has_colour, note};
+use bentpipe_language::quantity::DURATION;
 use bentpipe_study::report::WriteError;
 use bentpipe_study::scenario::ScenarioErrors;
 
@@ -38,6 +39,13 @@ pub(crate) fn warned<T>((value, warnings): (T, ScenarioErrors)) -> T {
         note!("{}", warnings.render(has_colour()));
     }
     value
+}
+
+/// A hint: the option for a time limit of `wanted` seconds, or for the maximum if that is less. `None` if what needs `needed` seconds
+/// does not fit the maximum either.
+pub(crate) fn longer_limit(wanted: f64, needed: f64) -> Option<String> {
+    let max = DURATION.max() as f64 / 1e9;
+    (needed < max).then(|| format!("--set time_limit='{:.0} s'", wanted.ceil().min(max)))
 }
 
 /// Why a command failed.
@@ -100,5 +108,19 @@ impl Failure {
             }
             Failure::Pipe => SIGPIPE_CODE,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A duration in a scenario has at most 10^8 s.
+    #[test]
+    fn a_suggested_limit_is_one_that_a_scenario_takes() {
+        let limit = |wanted, needed| longer_limit(wanted, needed).unwrap_or_default();
+        assert_eq!(limit(20.2, 10.1), "--set time_limit='21 s'");
+        assert_eq!(limit(2e8, 9e7), "--set time_limit='100000000 s'");
+        assert_eq!(limit(2e8, 1e8), "");
     }
 }

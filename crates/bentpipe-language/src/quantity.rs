@@ -208,6 +208,11 @@ impl Dimension {
         Dimension { name, noun: name, example, units: &[("", 1)], max }
     }
 
+    /// The largest quantity, in the engine's unit.
+    pub const fn max(&self) -> u64 {
+        self.max
+    }
+
     /// Reads a quantity in the engine's unit.
     pub fn parse(&self, text: &str) -> Result<u64, BadQuantity> {
         let (number, unit) = split(text);

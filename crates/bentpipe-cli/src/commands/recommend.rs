@@ -19,7 +19,7 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use crate::args::{Recommend, World};
-use crate::failure::{End, Failure};
+use crate::failure::{End, Failure, longer_limit};
 use crate::output::{self, Grid, Inputs, Remake};
 use crate::{interrupt, progress, source};
 
@@ -82,10 +82,10 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
     }
     if found.verdict.is_none() {
         let limit = scenario.time_limit.as_secs_f64();
+        let longer = longer_limit(10.0 * limit, limit).map_or(String::new(), |help| format!("; if not: {help}"));
         note!(
             "most transfers did not finish within {limit} s with any system\n  help: `bentpipe run` says whether they were \
-             aborted; if not: --set time_limit='{:.0} s'",
-            (10.0 * limit).ceil()
+             aborted{longer}"
         );
         return Ok(End::Failed);
     }
@@ -111,7 +111,7 @@ fn long_enough(scenario: &Scenario) -> Result<(), Failure> {
         flow.name,
         start + time
     );
-    Err(Failure::usage(message, Some(format!("--set time_limit='{:.0} s'", (3.0 * (start + time)).ceil()))))
+    Err(Failure::usage(message, longer_limit(3.0 * (start + time), start + time)))
 }
 
 /// Compares the systems, with a progress bar, until Ctrl-C.

@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::plots;
 use crate::args::Run;
 use crate::fail_if::{self, Reading};
-use crate::failure::{End, Failure};
+use crate::failure::{End, Failure, longer_limit};
 use crate::output::{self, Grid, Inputs, Remake};
 use crate::{interrupt, progress, source};
 
@@ -278,7 +278,7 @@ fn timed_out(summary: &Summary) -> String {
     };
     // What the links allow at best, and as much again.
     let needs = summary.flows.iter().map(|flow| flow.start_s + flow.limit_time_s.unwrap_or(0.0)).fold(limit, f64::max);
-    format!("{what}\n  help: --set time_limit='{:.0} s'", (2.0 * needs).ceil())
+    longer_limit(2.0 * needs, needs).map_or(what.clone(), |help| format!("{what}\n  help: {help}"))
 }
 
 /// What "x limit" means for these flows.

@@ -104,7 +104,8 @@ impl World {
     /// The times of the responses to the requests of an end, if it has made any.
     fn responses(&self, end: EndId) -> Option<&Responses> {
         match &self.ends[end.index()].kind {
-            Endpoint::Tcp(tcp) => tcp.responses(),
+            // One that was restored in TIME-WAIT has left them behind.
+            Endpoint::Tcp(tcp) => tcp.responses().or_else(|| self.responses.get(&end)),
             #[cfg(feature = "quic")]
             Endpoint::Quic(quic) => quic.responses(),
             Endpoint::Ended { .. } => self.responses.get(&end),

@@ -88,3 +88,31 @@ fn entries_are_taken_together() {
         assert!(summary.flows[4].response.is_none());
     }
 }
+
+/// A client in TIME-WAIT answers the FIN that its peer sends again, because a burst has lost the ACK of the first. Its responses remain.
+#[test]
+fn a_late_fin_takes_no_responses_away() {
+    let link = |name: &str, ends: [&str; 2], rate: &str, delay: u32, more: &str| {
+        let [one, other] = ends;
+        format!(
+            "[[links]]\nname = \"{name}\"\nbetween = [\"{one}\", \"{other}\"]\nrate = \"{rate}\"\ndelay = \"{delay} ms\"\n{more}\n"
+        )
+    };
+    let bursts = "forward.queue = \"2 packets\"\nforward.bursts = { gap = { uniform = [\"1341 ms\", \"2414 ms\"] }, \
+                  length = { uniform = [\"1 ms\", \"201 ms\"] }, loss = \"100 %\" }";
+    let links = [
+        link("near", ["H1", "R1"], "10 Mbit/s", 9, ""),
+        link("sat", ["R1", "R2"], "4106 kbit/s", 7, bursts),
+        link("far", ["R2", "H2"], "10 Mbit/s", 9, ""),
+    ];
+    let flow = |start: u32, sends: &str| {
+        format!("[[flows]]\nfrom = \"H1\"\nto = \"H2\"\nstart = \"{start} ms\"\ntcp.variant = \"tahoe\"\n{sends}\n")
+    };
+    let asks = "request_response = { request = \"1761 B\", response = \"13941 B\", think = \"39 ms\", count = 3 }";
+    let flows = [flow(1239, asks), flow(0, "bytes = \"1 B\""), flow(1649, "bytes = \"1 B\"")];
+    let scenario =
+        parse(&format!("name = \"t\"\ntime_limit = \"60 s\"\nseed = 107\n{}{}", links.concat(), flows.concat()));
+    let watched = run(&scenario, 107, &mut Fingerprint::default()).expect("a path");
+    assert_eq!(results(&scenario), watched);
+    assert_eq!(watched.flows[0].responses.as_ref().map(|responses| responses.times().len()), Some(3));
+}

@@ -64,12 +64,11 @@ impl World {
         loop {
             match self.machine.poll(self.now, &mut out) {
                 Step::Do(Uplinked::Send(length)) => self.sent.push((self.now, out[..length].to_vec())),
-                Step::Do(said) => {
-                    self.said.push(said);
-                    if let Uplinked::Closed(id) = said {
-                        self.machine.flushed(id);
-                    }
+                Step::Do(closed @ Uplinked::Closed(id)) => {
+                    self.said.push(closed);
+                    self.machine.flushed(id);
                 }
+                Step::Do(said) => self.said.push(said),
                 Step::Wait(until) => return until,
             }
         }

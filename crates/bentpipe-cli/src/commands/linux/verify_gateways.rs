@@ -191,8 +191,8 @@ mod tests {
             kernel_s,
             kernel_difference_percent: difference(kernel_s, nearest_s),
         };
-        assert!(agrees(&line(Some(10.0), Some(10.2)), 2.0) && agrees(&line(None, None), 2.0));
-        assert!(agrees(&line(Some(10.0), Some(9.8)), 2.0));
+        assert!(agrees(&line(Some(10.0), Some(10.1)), 2.0) && agrees(&line(None, None), 2.0));
+        assert!(agrees(&line(Some(10.0), Some(9.9)), 2.0));
         assert!(!agrees(&line(Some(10.0), Some(10.3)), 2.0) && !agrees(&line(Some(10.0), Some(9.7)), 2.0));
         assert!(!agrees(&line(Some(10.0), None), 2.0) && !agrees(&line(None, Some(10.0)), 2.0));
     }

@@ -14,8 +14,8 @@ use bentpipe_study::scenario::Scenario;
 use serde::Serialize;
 
 use super::beside;
-use super::compared::{aside, difference, late, percent, seconds, settings};
-use super::realtime::{overrun, refused, tap};
+use super::compared::{agrees, aside, difference, late, overruns, percent, seconds, settings, titles};
+use super::realtime::{refused, tap};
 use super::verify_gateways::through_gateways;
 use crate::args::Verify;
 use crate::fail_if::{self, Reading};
@@ -131,8 +131,7 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
         .collect();
     let (agrees, within_drawn) = judge(&lines, args.tolerance);
     let kernel_overruns = kernel.as_ref().ok().and_then(|(_, overruns)| *overruns);
-    let titles: Vec<String> = bulks.iter().map(|bulk| format!("{}, {}", bulk.name, args.control)).collect();
-    let panels = kernel.as_ref().ok().map(|(all, _)| beside::panels(&titles, &sequence, all));
+    let panels = kernel.as_ref().ok().map(|(all, _)| beside::panels(&titles(args, &bulks), &sequence, all));
     let report = report(&remake, args, lines, &lateness, kernel.err(), agrees);
     let report = Report { within_drawn, kernel_overruns, ..report };
     if args.json {
@@ -165,11 +164,7 @@ fn readings(lines: &[Line]) -> Vec<Reading<'_>> {
 /// Whether all times agree, and whether all others are within the draws. The range of the draws is widened by the
 /// tolerance.
 fn judge(lines: &[Line], tolerance: f64) -> (bool, bool) {
-    // A transfer that never ends in one must not end in the other.
-    let agrees = |line: &Line| {
-        line.engine_difference_percent
-            .map_or(line.simulated_s == line.engine_s, |difference| difference.abs() <= tolerance)
-    };
+    let agrees = |line: &Line| agrees(line.engine_s, line.simulated_s, tolerance);
     let among = |line: &Line| {
         let Some(drawn) = &line.drawn else { return false };
         let spread = drawn.min_s.zip(drawn.max_s);
@@ -304,8 +299,7 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
     ];
     let table = output::table(&header, 1, rows);
     let kernel = report.no_kernel.as_ref().map_or(String::new(), |why| format!("Linux's TCP: {why}\n"));
-    let overrun = report.kernel_overruns.and_then(|count| overrun(Some(count)));
-    let overrun = overrun.map_or(String::new(), |warning| format!("{warning}\n"));
+    let overrun = overruns(report.kernel_overruns);
     let verdict = match (report.agrees, report.within_drawn) {
         (true, _) => format!("the engine's times agree within {tolerance} %"),
         (false, true) => format!(

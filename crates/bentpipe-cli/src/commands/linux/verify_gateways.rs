@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::beside;
 use super::boxes::{self, BoxLine, Gateways};
-use super::compared::{aside, difference, late, percent, seconds, settings};
-use super::realtime::{overrun, refused};
+use super::compared::{agrees, aside, difference, late, overruns, percent, seconds, settings, titles};
+use super::realtime::refused;
 use crate::args::Verify;
 use crate::fail_if::{self, Reading};
 use crate::failure::{End, Failure};
@@ -86,10 +86,9 @@ pub(super) fn through_gateways(
         Line { flow: bulk.name.to_owned(), bytes: bulk.bytes, nearest_s, kernel_s, kernel_difference_percent }
     });
     let lines: Vec<_> = lines.collect();
-    let titles: Vec<String> = bulks.iter().map(|bulk| format!("{}, {}", bulk.name, args.control)).collect();
-    let panels = beside::panels(&titles, &sequence, &measured.went);
+    let panels = beside::panels(&titles(args, bulks), &sequence, &measured.went);
     let has_ended = measured.gateways.iter().any(BoxLine::has_ended);
-    let agrees = !has_ended && lines.iter().all(|line| agrees(line, args.tolerance));
+    let agrees = !has_ended && lines.iter().all(|line| agrees(line.kernel_s, line.nearest_s, args.tolerance));
     let report = Report {
         remake,
         flows: lines,
@@ -132,12 +131,6 @@ fn measure(
     Ok(Some(Measured { went, gateways: gateways.lines(), overruns, lateness }))
 }
 
-/// A transfer that never ends in one must not end in the other.
-fn agrees(line: &Line, tolerance: f64) -> bool {
-    let difference = line.kernel_difference_percent;
-    difference.map_or(line.nearest_s == line.kernel_s, |difference| difference.abs() <= tolerance)
-}
-
 /// What `--fail-if` can be about. The kernel's times are the only ones in real time.
 fn readings(line: &Line) -> [Reading<'_>; 4] {
     let (time, difference) = (line.kernel_s, line.kernel_difference_percent.map(f64::abs));
@@ -167,33 +160,12 @@ fn text(scenario: &Scenario, report: &Report<'_>, lateness: &Lateness, tolerance
         true => "a gateway ended before the transfers did".to_owned(),
         false => format!("the times {verdict} {tolerance} %"),
     };
-    let overrun = report.kernel_overruns.and_then(|count| overrun(Some(count)));
-    let overrun = overrun.map_or(String::new(), |warning| format!("{warning}\n"));
     format!(
-        "{}\n\n{table}\n\n{}\n\n{verdict}; {}{overrun}{}\n",
+        "{}\n\n{table}\n\n{}\n\n{verdict}; {}{}{}\n",
         scenario.headline(),
         boxes::table(&report.gateways),
         late(lateness),
+        overruns(report.kernel_overruns),
         report.remake.line()
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_transfer_that_ends_in_one_alone_is_a_difference() {
-        let line = |nearest_s: Option<f64>, kernel_s: Option<f64>| Line {
-            flow: "data".to_owned(),
-            bytes: 1,
-            nearest_s,
-            kernel_s,
-            kernel_difference_percent: difference(kernel_s, nearest_s),
-        };
-        assert!(agrees(&line(Some(10.0), Some(10.1)), 2.0) && agrees(&line(None, None), 2.0));
-        assert!(agrees(&line(Some(10.0), Some(9.9)), 2.0));
-        assert!(!agrees(&line(Some(10.0), Some(10.3)), 2.0) && !agrees(&line(Some(10.0), Some(9.7)), 2.0));
-        assert!(!agrees(&line(Some(10.0), None), 2.0) && !agrees(&line(None, Some(10.0)), 2.0));
-    }
 }

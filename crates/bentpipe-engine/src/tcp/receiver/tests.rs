@@ -3,11 +3,10 @@
 use super::*;
 use crate::tcp::variant::AckPolicy;
 
-/// Kernel 6.18 at the start of a download: 64 kB of a buffer of 81 920 bytes are offered, and the window follows by two segments for each
-/// that comes. Six times it can, and these ACKs are no quick ones; 16 are. The others acknowledge two segments each.
-#[test]
-fn the_first_22_segments_are_acknowledged_one_by_one() {
-    const MSS: u64 = 1448;
+const MSS: u64 = 1448;
+
+/// Linux's receiver at the start of a download: 64 kB of a buffer of 81 920 bytes are offered, and the window follows.
+fn linux() -> Receiver {
     let mut receiver = Receiver::new(&TcpConfig {
         mss: MSS as u16,
         ack: AckPolicy::LINUX,
@@ -18,6 +17,14 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
     });
     receiver.synchronize();
     receiver.offer_window(7);
+    receiver
+}
+
+/// Kernel 6.18 at the start of a download: 64 kB of a buffer of 81 920 bytes are offered, and the window follows by two segments for each
+/// that comes. Six times it can, and these ACKs are no quick ones; 16 are. The others acknowledge two segments each.
+#[test]
+fn the_first_22_segments_are_acknowledged_one_by_one() {
+    let mut receiver = linux();
     let now = Time::from_nanos(1_000_000_000);
     let acks = (0..30).filter(|n| {
         let from = 1 + n * MSS;
@@ -38,16 +45,7 @@ fn the_first_22_segments_are_acknowledged_one_by_one() {
 /// unit: the edge must not move on with each of them, but end within a unit of the buffer.
 #[test]
 fn short_segments_get_no_more_than_the_buffer() {
-    let mut receiver = Receiver::new(&TcpConfig {
-        mss: 1448,
-        ack: AckPolicy::LINUX,
-        receive_buffer: 21_240_000,
-        first_window: Some(81_920),
-        window_follows: true,
-        ..TcpConfig::default()
-    });
-    receiver.synchronize();
-    receiver.offer_window(7);
+    let mut receiver = linux();
     let now = Time::from_nanos(1_000_000_000);
     let mut edge = receiver.limit();
     while receiver.rcv_nxt() < 1_000_000 && receiver.acceptable(receiver.rcv_nxt(), 100) {

@@ -195,10 +195,11 @@ impl Outgoing {
             self.copies.pop_front();
             let at = seq.checked_sub(self.first);
             let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
-            if slot.state != State::Flying {
+            // A packet that was retransmitted again waits here once more.
+            if slot.state != State::Flying || slot.copies >= copies.max {
                 continue;
             }
-            slot.copies = slot.copies.saturating_add(1);
+            slot.copies += 1;
             slot.flying += 1;
             if slot.copies < copies.max {
                 self.copies.push_back((now + copies.interval, seq));

@@ -54,6 +54,21 @@ fn a_lost_packet_waits_for_its_copy() {
     assert!(outgoing.has_resend());
 }
 
+/// The maximum of copies holds for a packet, however often it is retransmitted.
+#[test]
+fn a_packet_has_no_more_copies_than_allowed() {
+    let copies = Copies { interval: Duration::from_millis(10), max: 1, only_resent: true };
+    let mut outgoing = channel(ChannelConfig { copies: Some(copies), ..ChannelConfig::reliable() }, 1);
+    let first = send(&mut outgoing);
+    assert!(outgoing.next_copy(at(99)).is_none());
+    lose(&mut outgoing, first);
+    let again = outgoing.next_resend(at(100), true).expect("it was lost").sent;
+    let copy = outgoing.next_copy(at(110)).expect("one copy").sent;
+    [again, copy].into_iter().for_each(|sent| lose(&mut outgoing, sent));
+    assert!(outgoing.next_resend(at(200), true).is_some());
+    assert!(outgoing.next_copy(at(210)).is_none());
+}
+
 /// The peer learns from a sync that a packet was given up, unless another frame is there to tell it.
 #[test]
 fn a_sync_only_goes_alone() {

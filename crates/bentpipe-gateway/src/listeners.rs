@@ -127,6 +127,12 @@ impl Listeners {
         n < self.at.len()
     }
 
+    /// The number of turns in which all connections that wait now can be accepted, also if others follow them.
+    pub(super) fn turns_for_waiting(&mut self) -> u32 {
+        self.may_accept.fill(true);
+        self.may_accept.len() as u32 * (sockets::BACKLOG as u32).div_ceil(ACCEPTS)
+    }
+
     /// True if there may be more connections to accept.
     pub(super) fn may_accept(&self) -> bool {
         self.may_accept.contains(&true)

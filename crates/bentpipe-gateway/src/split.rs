@@ -262,6 +262,10 @@ impl Shape for SplitShape {
 
     fn drain(&mut self, turn: &mut Turn<'_>) -> io::Result<bool> {
         if !self.common.draining {
+            // Connections that the kernel has already accepted do not count as new.
+            for _ in 0..self.listeners.turns_for_waiting() {
+                self.accept(turn);
+            }
             self.common.draining = true;
             self.listen(turn.hub, turn.registry)?;
             self.peers.values_mut().for_each(|streams| streams.begin_drain(turn.now));

@@ -1,6 +1,6 @@
 //! The work of the loop for the pairs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 
@@ -41,7 +41,7 @@ pub struct Relaying {
     next: u64,
     half_open: HalfOpen<u64>,
     /// Pairs that still had data to move when their turn ended.
-    again: Vec<u64>,
+    again: BTreeSet<u64>,
     /// When silent clients are looked for next.
     look: Time,
     /// How long a client may leave data unacknowledged.
@@ -76,7 +76,7 @@ impl RelayGateway {
                 pairs: BTreeMap::new(),
                 shares: Shares::default(),
                 next: 0,
-                again: Vec::new(),
+                again: BTreeSet::new(),
                 look: Time::ZERO,
                 patience: PATIENCE,
                 pipe: Pipe::new()?,
@@ -205,7 +205,7 @@ impl Relaying {
             self.half_open.end(id);
         }
         if more {
-            self.again.push(id);
+            self.again.insert(id);
         }
         if !ended && failed.is_none() {
             return;
@@ -256,7 +256,7 @@ impl Work for Relaying {
 
     fn drain(&mut self, now: Time, registry: &Registry) -> io::Result<bool> {
         // Connections that the kernel has already accepted do not count as new.
-        while self.listeners.may_accept() {
+        for _ in 0..self.listeners.turns_for_waiting() {
             self.accept(now, registry);
         }
         self.listeners.close();

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, TcpStream as Host};
 
 use bentpipe_engine::gateway::{CONNECTION, MIN_UNSENT, ROOM};
+use mio::net::TcpListener;
 
 use super::*;
 use crate::policy::Prefix;
@@ -258,4 +259,22 @@ fn a_drained_box_opens_nothing() {
     }
     world.until(|world| world.ends[1].hub.carrier(PEER).is_some_and(|carrier| carrier.unconfirmed() == 0));
     assert!(drain(&mut world));
+}
+
+/// Connections that the kernel has accepted before a box drains are carried, however many they are.
+#[test]
+fn a_box_that_drains_takes_what_has_come() {
+    let mut world = World::new();
+    let End { poll, hub, shape } = &mut world.ends[0];
+    let mut listeners = Listeners::new(vec![([127, 0, 0, 1], 0).into()]);
+    let mut to = None;
+    let bind = |at| TcpListener::bind(at).inspect(|listener| to = listener.local_addr().ok());
+    listeners.reserve(bind).expect("a free port");
+    listeners.open(poll.registry()).expect("it is bound");
+    shape.listeners = listeners;
+    let to = to.expect("it is bound");
+    let hosts: Vec<_> = (0..200).map(|_| Host::connect(to).expect("it listens")).collect();
+    shape.drain(&mut Turn { now: world.now, hub, registry: poll.registry() }).expect("the listeners close");
+    assert_eq!((shape.stats().accepted, shape.stats().open), (hosts.len() as u64, 200));
+    assert!(Host::connect(to).is_err());
 }

@@ -43,7 +43,7 @@ impl World {
             shares: Shares::default(),
             next: 0,
             half_open: HalfOpen::new(max_pairs / 2),
-            again: Vec::new(),
+            again: BTreeSet::new(),
             look: Time::ZERO,
             patience: Duration::from_millis(300),
             pipe: Pipe::new().expect("descriptors"),

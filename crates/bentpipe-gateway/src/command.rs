@@ -186,7 +186,7 @@ fn joined<S: Shape>(
     let made = Box_::new(plan::table(file).listen, line, shape);
     let mut gateway = made.map_err(|error| Failure::broken(format!("the gateway cannot start: {error}")))?;
     let path = &how.0.file;
-    for peer in peers.all()? {
+    for peer in peers.all() {
         let name = peer.name.clone().unwrap_or_default();
         gateway.add(peer).map_err(|error| Failure::usage(format!("peer {name}: {error}"), None))?;
     }

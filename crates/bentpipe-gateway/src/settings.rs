@@ -18,6 +18,7 @@ use bentpipe_language::gateway::Advice;
 use bentpipe_language::reference::{Table, tables};
 
 use crate::policy::{Destination, Prefix};
+use crate::tunnel::PublicKey;
 
 pub use crate::peers::Carries;
 
@@ -65,7 +66,7 @@ pub struct PeerTable {
     /// Its name; `None`: it is the only peer, and all destinations are behind it.
     pub name: Option<String>,
     /// Its public key.
-    pub key: String,
+    pub key: PublicKey,
     /// The file of an additional secret that both boxes share.
     pub preshared_key: Option<PathBuf>,
     /// Its address, if this end knows it.

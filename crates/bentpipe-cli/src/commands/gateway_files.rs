@@ -138,7 +138,7 @@ mod tests {
                     (spec.rate, spec.round_trip, 7, true)
                 );
                 assert_eq!(file.tunnel.as_ref().map(|tunnel| tunnel.mtu), Some(1400));
-                assert_eq!((file.user.as_deref(), &*file.peers[0].key), (Some("root"), key));
+                assert_eq!((file.user.as_deref(), file.peers[0].key.to_string()), (Some("root"), key.to_owned()));
             }
             files
         };

@@ -11,7 +11,7 @@ use bentpipe_io::LinkEndpointConfig;
 
 use super::failure::Failure;
 use super::plan;
-use super::preshared::{Preshared, place};
+use super::preshared::Preshared;
 use crate::log::note;
 use crate::settings::{GatewayFile, PeerTable};
 use crate::state::last_endpoints;
@@ -36,14 +36,13 @@ impl Peers {
         let preshared = Preshared::read(path, &file.peers)?;
         let peers = Peers { private, started: file.clone(), tables: file.peers.clone(), preshared };
         peers.are_others(path, file)?;
-        peers.all()?;
         Ok(peers)
     }
 
     /// Fails if a peer has the same key as this box.
     fn are_others(&self, path: &Path, file: &GatewayFile) -> Result<(), Failure> {
         let own = self.private.public();
-        let is_own = |table: &&PeerTable| table.key.parse() == Ok(own);
+        let is_own = |table: &&PeerTable| table.key == own;
         match file.peers.iter().find(is_own).map(|table| &table.name) {
             None => Ok(()),
             Some(None) => {
@@ -59,29 +58,23 @@ impl Peers {
     }
 
     /// The settings of all peers in the file, for the gateway.
-    pub(super) fn all(&self) -> Result<Vec<PeerConfig>, Failure> {
+    pub(super) fn all(&self) -> Vec<PeerConfig> {
         let last = last_endpoints(&plan::table(&self.started).state);
         self.tables.iter().map(|table| self.config(table, &self.preshared, &last)).collect()
     }
 
-    fn config(
-        &self,
-        table: &PeerTable,
-        preshared: &Preshared,
-        last: &BTreeMap<PublicKey, SocketAddr>,
-    ) -> Result<PeerConfig, Failure> {
+    fn config(&self, table: &PeerTable, preshared: &Preshared, last: &BTreeMap<PublicKey, SocketAddr>) -> PeerConfig {
         let tunnel = plan::table(&self.started);
-        let peer: PublicKey = key(table)?;
         let tunnel = TunnelConfig {
             preshared: preshared.of(table).cloned(),
             carries: Some(table.carries),
-            last_endpoint: last.get(&peer).copied(),
+            last_endpoint: last.get(&table.key).copied(),
             keepalive: tunnel.keepalive,
             dead_after: tunnel.dead_after,
-            ..TunnelConfig::new(self.private.clone(), peer, table.endpoint)
+            ..TunnelConfig::new(self.private.clone(), table.key, table.endpoint)
         };
         let terminal = TerminalConfig { tunnel, link: self.link(table), weight: table.weight };
-        Ok(PeerConfig { name: table.name.as_deref().map(Into::into), terminal, reach: reach(table) })
+        PeerConfig { name: table.name.as_deref().map(Into::into), terminal, reach: reach(table) }
     }
 
     /// The link layer for a peer. For `link`, the hosts that take turns are those behind the terminal, which is the box
@@ -137,49 +130,53 @@ impl Peers {
         if !self.started.is_hub() {
             return self.reload_only(gateway, read, preshared);
         }
-        let before: BTreeMap<_, _> = self.tables.iter().map(|table| (table.key.as_str(), table)).collect();
+        let before: BTreeMap<_, _> = self.tables.iter().map(|table| (table.key, table)).collect();
         let last = last_endpoints(&plan::table(&self.started).state);
         let mut plans = Vec::new();
         for has in &read.peers {
-            let had = before.get(has.key.as_str());
+            let had = before.get(&has.key);
             let plan = match had {
                 Some(had) if *had == has && preshared.is_as_in(&self.preshared, has) => continue,
                 Some(had) if is_light(had, has) => Plan::Change,
-                Some(_) => Plan::Renew(self.config(has, &preshared, &last)?),
-                None => Plan::Add(self.config(has, &preshared, &last)?),
+                Some(_) => Plan::Renew(self.config(has, &preshared, &last)),
+                None => Plan::Add(self.config(has, &preshared, &last)),
             };
-            plans.push((has, key(has)?, plan));
+            plans.push((has, plan));
         }
-        let stay: BTreeSet<_> = read.peers.iter().map(|has| has.key.as_str()).collect();
+        let mut stay: BTreeSet<_> = read.peers.iter().map(|has| has.key).collect();
         let mut done = Done::default();
-        for gone in self.tables.iter().filter(|table| !stay.contains(table.key.as_str())) {
-            gateway.remove(&key(gone)?);
+        for gone in self.tables.iter().filter(|table| !stay.contains(&table.key)) {
+            gateway.remove(&gone.key);
             done.removed.push(name(gone));
         }
-        for (has, key, plan) in plans {
+        for (has, plan) in plans {
             let (list, added) = match plan {
                 Plan::Change => {
-                    gateway.change(&key, has.name.as_deref().map(Into::into), has.weight, reach(has));
-                    gateway.set_preshared(&key, preshared.of(has).cloned());
+                    gateway.change(&has.key, has.name.as_deref().map(Into::into), has.weight, reach(has));
+                    gateway.set_preshared(&has.key, preshared.of(has).cloned());
                     (&mut done.changed, Ok(()))
                 }
                 Plan::Renew(mut config) => {
-                    let last = gateway.remove(&key);
+                    let last = gateway.remove(&has.key);
                     config.terminal.tunnel.last_endpoint = last.or(config.terminal.tunnel.last_endpoint);
                     (&mut done.renewed, gateway.add(config))
                 }
                 Plan::Add(config) => (&mut done.added, gateway.add(config)),
             };
             match added {
-                Ok(()) => list.push(match before.get(has.key.as_str()).and_then(|had| had.name.as_ref()) {
+                Ok(()) => list.push(match before.get(&has.key).and_then(|had| had.name.as_ref()) {
                     Some(had) if Some(had) != has.name.as_ref() => format!("{} (was {had})", name(has)),
                     _ => name(has),
                 }),
-                Err(error) => done.failed.push(format!("{} ({error})", name(has))),
+                Err(error) => {
+                    stay.remove(&has.key);
+                    done.failed.push(format!("{} ({error})", name(has)));
+                }
             }
         }
         gateway.set_rate(Some(read.satellite.rate));
-        self.tables.clone_from(&read.peers);
+        // The next reload tries again to add the peers that could not be added.
+        self.tables = read.peers.iter().filter(|has| stay.contains(&has.key)).cloned().collect();
         self.preshared = preshared;
         Ok(done.to_string())
     }
@@ -197,11 +194,10 @@ impl Peers {
         had.prefixes.clone_from(&has.prefixes);
         had.advice = has.advice;
         had.preshared_key.clone_from(&has.preshared_key);
-        let key = key(had)?;
-        gateway.change(&key, None, 1, reach(had));
+        gateway.change(&has.key, None, 1, reach(had));
         let is_same = preshared.is_as_in(&self.preshared, has);
         if !is_same {
-            gateway.set_preshared(&key, preshared.of(has).cloned());
+            gateway.set_preshared(&has.key, preshared.of(has).cloned());
         }
         self.preshared = preshared;
         Ok(if is_same { "" } else { "handshakes use another preshared key from now on; " }.to_owned())
@@ -268,11 +264,7 @@ impl std::fmt::Display for Done {
 }
 
 fn name(table: &PeerTable) -> String {
-    table.name.clone().unwrap_or_else(|| table.key.clone())
-}
-
-fn key(table: &PeerTable) -> Result<PublicKey, Failure> {
-    table.key.parse().map_err(|error| Failure::usage(format!("{}: {error}", place(table)), None))
+    table.name.clone().unwrap_or_else(|| table.key.to_string())
 }
 
 fn reach(table: &PeerTable) -> Reach {

@@ -8,23 +8,23 @@ use crate::log::note;
 use super::failure::Failure;
 use super::plan;
 use crate::settings::PeerTable;
-use crate::tunnel::PresharedKey;
+use crate::tunnel::{PresharedKey, PublicKey};
 
 /// By public key, for the peers that have a preshared key.
 #[derive(Debug)]
-pub(super) struct Preshared(BTreeMap<String, PresharedKey>);
+pub(super) struct Preshared(BTreeMap<PublicKey, PresharedKey>);
 
 impl Preshared {
     /// Reads the files of all peers.
     pub(super) fn read(path: &Path, tables: &[PeerTable]) -> Result<Self, Failure> {
-        let keys = tables.iter().map(|table| Ok(read(path, table)?.map(|key| (table.key.clone(), key))));
+        let keys = tables.iter().map(|table| Ok(read(path, table)?.map(|key| (table.key, key))));
         Ok(Preshared(keys.filter_map(Result::transpose).collect::<Result<_, Failure>>()?))
     }
 
     /// Reads them again. If a file that was readable at the start cannot be read by the gateway's current user, its
     /// peer keeps the key that it has.
     pub(super) fn read_again(&self, path: &Path, had: &[PeerTable], has: &[PeerTable]) -> Result<Self, Failure> {
-        let files: BTreeMap<_, _> = had.iter().map(|table| (&table.key, &table.preshared_key)).collect();
+        let files: BTreeMap<_, _> = had.iter().map(|table| (table.key, &table.preshared_key)).collect();
         let mut keys = BTreeMap::new();
         for table in has {
             let special = table.preshared_key.as_deref().filter(|file| plan::is_special(file));
@@ -40,7 +40,7 @@ impl Preshared {
                 }
                 (key, _) => key?,
             };
-            keys.extend(key.map(|key| (table.key.clone(), key)));
+            keys.extend(key.map(|key| (table.key, key)));
         }
         Ok(Preshared(keys))
     }
@@ -59,12 +59,8 @@ impl Preshared {
     }
 }
 
-/// The place of a peer's table in the settings.
-pub(super) fn place(table: &PeerTable) -> String {
-    table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"))
-}
-
 fn read(path: &Path, table: &PeerTable) -> Result<Option<PresharedKey>, Failure> {
-    let key = format!("{}.preshared_key", place(table));
+    let place = table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"));
+    let key = format!("{place}.preshared_key");
     table.preshared_key.as_deref().map(|file| plan::secret(path, &key, file)).transpose()
 }

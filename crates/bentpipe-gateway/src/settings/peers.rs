@@ -110,7 +110,7 @@ fn only(
     (satellite, shape, listen): (&SatelliteTable, &ShapeTable, Option<SocketAddr>),
     problems: &mut Problems,
 ) -> Option<PeerTable> {
-    let key = view.require("peer_key", problems).and_then(|item| public_key(&item, problems)).map(str::to_owned);
+    let key = view.require("peer_key", problems).and_then(|item| public_key(&item, problems));
     let preshared_key = file(view, beside, problems);
     let endpoint = endpoint(view, "peer", listen, problems);
     let prefixes = match view.get("peer_prefixes") {
@@ -169,10 +169,9 @@ fn endpoint(
 }
 
 /// A public key in its text form.
-fn public_key<'a>(item: &Item<'a>, problems: &mut Problems) -> Option<&'a str> {
-    let text = item.text(problems)?;
-    match text.parse::<PublicKey>() {
-        Ok(_) => Some(text),
+fn public_key(item: &Item<'_>, problems: &mut Problems) -> Option<PublicKey> {
+    match item.text(problems)?.parse() {
+        Ok(key) => Some(key),
         Err(error) => {
             item.refuse(problems, error.to_string(), Some("44 characters, as `keygen` prints them".to_owned()));
             None
@@ -200,7 +199,7 @@ fn file(view: &View<'_>, beside: &Path, problems: &mut Problems) -> Option<Optio
 struct Unique<'a> {
     names: BTreeMap<&'a str, ()>,
     /// The peer of each key.
-    keys: BTreeMap<&'a str, String>,
+    keys: BTreeMap<PublicKey, String>,
     prefixes: Vec<(Prefix, Item<'a>, String)>,
 }
 
@@ -244,11 +243,11 @@ fn one_of_several<'a>(
     });
     let label = name.unwrap_or("without a name");
     let key = view.require("key", problems).and_then(|item| {
-        let text = public_key(&item, problems)?;
-        if let Some(other) = unique.keys.insert(text, label.to_owned()) {
+        let key = public_key(&item, problems)?;
+        if let Some(other) = unique.keys.insert(key, label.to_owned()) {
             item.refuse(problems, format!("peer `{other}` has this key"), Some("a key of its own".to_owned()));
         }
-        Some(text.to_owned())
+        Some(key)
     });
     let preshared_key = file(&view, beside, problems);
     let endpoint = endpoint(&view, "endpoint", listen, problems);

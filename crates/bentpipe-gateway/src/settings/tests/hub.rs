@@ -135,6 +135,7 @@ fn mistakes_of_peers_name_the_line_and_the_key() {
         ("name = \"b\"", "name = \"a\"", 24, "peers.a.name", "another peer is called `a`"),
         ("name = \"b\"", "", 23, "peers.1.name", "needs `name`"),
         (b, a, 25, "peers.b.key", "peer `a` has this key"),
+        (b, &*a.replacen('"', "\" ", 1), 25, "peers.b.key", "peer `a` has this key"),
         (b, "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"", 25, "peers.b.key", "all bytes of this key are zero"),
         (b, "\"no key\"", 25, "peers.b.key", "not a key: base64 of 32 bytes"),
         (

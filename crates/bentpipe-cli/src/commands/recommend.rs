@@ -71,7 +71,9 @@ pub(crate) fn run(args: &Recommend) -> Result<End, Failure> {
         if files::is_file(path) {
             write_whole(path, text.as_bytes()).map_err(Failure::unwritten)?;
         } else {
-            files::write(path, &text, &with, &comment)?;
+            for old in files::write(path, &text, &with, &comment)? {
+                note!("{} is from an earlier answer and not part of this one", path.join(old).display());
+            }
         }
     }
     if found.interrupted {
@@ -305,15 +307,38 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
         lines.push("The search for path changes that would change the answer was interrupted.".to_owned());
     } else if asked {
         lines.push(match found.flips[..] {
-            [] => "The answer is the same for all losses, sizes and delays that were tried.".to_owned(),
+            [] => format!("The answer is the same for all {} that were tried.", varied(&found.held)),
             _ => "The answer changes:".to_owned(),
         });
         lines.extend(found.flips.iter().map(flip));
+        for held in &found.held {
+            let what = dimension(*held);
+            lines
+                .push(format!("  Other values of {what} were not tried: the link's schedule, trace or phases set it."));
+        }
         if !found.searched {
             lines.push("  The search was interrupted: there may be more.".to_owned());
         }
     }
     lines.join("\n")
+}
+
+/// The dimensions that are not `held`, in words.
+fn varied(held: &[Dimension]) -> &'static str {
+    match (held.contains(&Dimension::Loss), held.contains(&Dimension::Delay)) {
+        (false, false) => "losses, sizes and delays",
+        (true, false) => "sizes and delays",
+        (false, true) => "losses and sizes",
+        (true, true) => "sizes",
+    }
+}
+
+fn dimension(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Loss => "random loss",
+        Dimension::Size => "size of the transfer",
+        Dimension::Delay => "one-way delay of the satellite link",
+    }
 }
 
 fn flip(flip: &Flip) -> String {
@@ -322,11 +347,7 @@ fn flip(flip: &Flip) -> String {
         Dimension::Size => output::bytes(value.round() as u64),
         Dimension::Delay => format!("{} ms", significant(value * 1000.0)),
     };
-    let what = match flip.dimension {
-        Dimension::Loss => "random loss",
-        Dimension::Size => "size of the transfer",
-        Dimension::Delay => "one-way delay of the satellite link",
-    };
+    let what = dimension(flip.dimension);
     let side = if flip.there > flip.here { "above" } else { "below" };
     let system = flip.system.map_or("no system finishes most transfers".to_owned(), |system| system.to_string());
     format!("  {what}: {side} {} (not yet at {}) {system}", show(flip.there), show(flip.here))

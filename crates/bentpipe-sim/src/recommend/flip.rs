@@ -58,6 +58,17 @@ impl Dimension {
         }
     }
 
+    /// True if the satellite link has no single value to vary: its losses or its delay follow a schedule, a trace or
+    /// phases, which replace the link's own value.
+    fn is_held(self, scenario: &Scenario, ground: &Ground) -> bool {
+        let link = &scenario[ground.there].config;
+        match self {
+            Dimension::Loss => link.moves.as_ref().is_some_and(|moves| moves.loss.is_some()),
+            Dimension::Size => false,
+            Dimension::Delay => link.delay_changes(),
+        }
+    }
+
     fn value(self, scenario: &Scenario, ground: &Ground) -> f64 {
         let link = &scenario[ground.there].config;
         match self {
@@ -104,7 +115,12 @@ impl Dimension {
     }
 }
 
-/// Searches each dimension, upwards and downwards.
+/// The dimensions that are not searched, since the link has no single value to vary.
+pub(super) fn held(scenario: &Scenario, ground: &Ground) -> Vec<Dimension> {
+    Dimension::ALL.into_iter().filter(|dimension| dimension.is_held(scenario, ground)).collect()
+}
+
+/// Searches each dimension that can be varied, upwards and downwards.
 pub(super) fn search(
     scenario: &Scenario,
     ground: &Ground,
@@ -113,7 +129,8 @@ pub(super) fn search(
     progress: Progress<'_>,
 ) -> Result<Vec<Flip>, RunError> {
     let mut flips = Vec::new();
-    let searches: Vec<_> = Dimension::ALL.into_iter().flat_map(|d| [(d, false), (d, true)]).collect();
+    let varied = Dimension::ALL.into_iter().filter(|dimension| !dimension.is_held(scenario, ground));
+    let searches: Vec<_> = varied.flat_map(|dimension| [(dimension, false), (dimension, true)]).collect();
     let of = searches.len();
     for (n, (dimension, up)) in searches.into_iter().enumerate() {
         let stage = Stage::Changes { search: n + 1, of };

@@ -86,6 +86,8 @@ pub struct Recommendation {
     pub deterministic: bool,
     /// Where the choice changes.
     pub flips: Vec<Flip>,
+    /// Dimensions in which no change was looked for, because the satellite link's schedule, trace or phases set them.
+    pub held: Vec<Dimension>,
     /// True if the search for changes was completed.
     pub searched: bool,
     /// True if the search was stopped before its end.
@@ -173,6 +175,7 @@ pub fn recommend(
         verdict,
         deterministic,
         flips,
+        held: flip::held(scenario, &ground),
         searched,
         interrupted: (options.stop)(),
     })

@@ -74,6 +74,29 @@ fn the_search_for_changes_tells_its_runs() {
     assert!(found.interrupted && !found.searched && found.flips.is_empty(), "{found:?}");
 }
 
+/// A delay or losses that a schedule sets are not varied, because the link's own value has no effect.
+#[test]
+fn what_a_schedule_sets_is_not_varied() {
+    let held = |steps: &str| {
+        let moving = format!("schedule = [{{ at = \"1 s\", {steps} }}]");
+        let world = scenario(&moving);
+        flip::held(&world, &Ground::of(&world).expect("bare"))
+    };
+    assert_eq!(held("rate = \"5 Mbit/s\""), []);
+    assert_eq!(held("delay = \"200 ms\""), [Dimension::Delay]);
+    assert_eq!(held("loss = \"1 %\""), [Dimension::Loss]);
+    let options = Options { flip_reps: 1, ..options(1) };
+    let searches = std::sync::Mutex::new(std::collections::BTreeSet::new());
+    let progress = |stage: Stage, _: usize, _: usize| {
+        if let Stage::Changes { of, .. } = stage {
+            searches.lock().expect("no panic").insert(of);
+        }
+    };
+    let world = scenario("schedule = [{ at = \"1 s\", delay = \"200 ms\" }]");
+    let found = recommend(&world, &options, &progress).expect("a bare path with a transfer");
+    assert_eq!((found.held, searches.into_inner().expect("no panic")), (vec![Dimension::Delay], [4].into()));
+}
+
 #[test]
 fn every_system_carries_the_transfer() {
     // Split flows under a layer too.

@@ -34,8 +34,14 @@ pub(super) fn check(path: &Path, inputs: &Inputs) -> Result<(), Failure> {
     output::check_folder(path)
 }
 
-/// Writes the scenario, and a file for each box; `comment` comes first.
-pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &str) -> Result<(), Failure> {
+/// Writes the scenario, and a file for each box; `comment` comes first. Returns the files of an earlier answer that this
+/// one does not have. They are kept, because they may have been edited.
+pub(super) fn write(
+    folder: &Path,
+    scenario: &str,
+    with: &Scenario,
+    comment: &str,
+) -> Result<Vec<&'static str>, Failure> {
     output::create_folder(folder)?;
     let mut all = vec![("scenario.toml", scenario.to_owned())];
     if let Some(pair) = with.gateways.pairs.first() {
@@ -44,11 +50,13 @@ pub(super) fn write(folder: &Path, scenario: &str, with: &Scenario, comment: &st
     }
     let uplink = with.gateways.uplinks.first();
     all.extend(uplink.map(|spec| ("uplink.toml", uplink_file(with, spec, &Place::unknown(0)))));
+    let is_old = |name: &&str| !all.iter().any(|(new, _)| new == name) && folder.join(name).exists();
+    let old = NAMES.into_iter().filter(is_old).collect();
     for (name, text) in all {
         let text = if name == "scenario.toml" { text } else { format!("{comment}{text}") };
         write_whole(&folder.join(name), text.as_bytes()).map_err(Failure::unwritten)?;
     }
-    Ok(())
+    Ok(old)
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -68,6 +76,21 @@ mod tests {
         // What the administrator fills in.
         let text = text.replace("THE OTHER BOX'S PUBLIC KEY", "EOXVdFLr6cdSWbcCkTa1KrbiNbc5XhUgQcNZXLm1p0s=");
         GatewayFile::parse(&text, name).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    }
+
+    /// Files of an earlier answer are named, since the new answer does not use them.
+    #[test]
+    fn what_an_earlier_answer_has_left_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut old = [System::Plain, System::Split, System::Link, System::Uplink, System::Split].map(|system| {
+            let with = equipped(&bare(), system).expect("it fits");
+            write(folder.path(), &with.to_toml(), &with, "# why\n").expect("it can be written")
+        });
+        let names = ["near.toml", "far.toml"];
+        assert_eq!(old, [vec![], vec![], vec![], names.to_vec(), vec!["uplink.toml"]]);
+        let with = equipped(&bare(), System::Plain).expect("it fits");
+        old[0] = write(folder.path(), "", &with, "").expect("it can be written");
+        assert_eq!(old[0], ["near.toml", "far.toml", "uplink.toml"]);
     }
 
     /// The gateway reads the files, and reads what was simulated.

@@ -98,7 +98,8 @@ pub(super) const AXIS: &[Field] = &[
     field(
         "count",
         Shape::Count(STEPS),
-        "Values of the range, both ends included. Required in a grid or list; not allowed in a latin hypercube, which draws from the range.",
+        "Values of the range, both ends included. Required in a grid or list; not allowed in a latin hypercube, which draws from the range. \
+         A grid has values that are equal after rounding, such as whole numbers, once.",
     ),
     field(
         "scale",

@@ -9,6 +9,7 @@ mod grammar;
 mod range;
 mod read;
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -57,6 +58,16 @@ pub struct Axis {
     pub key: String,
     /// Its values.
     pub values: Values,
+}
+
+impl Axis {
+    /// Removes listed values that are there already.
+    fn drop_repeats(&mut self) {
+        if let Values::List(list) = &mut self.values {
+            let mut seen = BTreeSet::new();
+            list.retain(|value| seen.insert(value.clone()));
+        }
+    }
 }
 
 /// The values of an axis.

@@ -108,6 +108,10 @@ fn read(view: &View<'_>, file: &str, text: &str, base: Base, problems: &mut Prob
         "latin-hypercube" => Design::LatinHypercube(points?.0? as u32),
         _ => Design::Grid,
     };
+    let mut axes = axes?;
+    if design == Design::Grid {
+        axes.iter_mut().for_each(Axis::drop_repeats);
+    }
     let spec = Spec {
         text: text.to_owned(),
         name: Path::new(file).file_stem().map_or("sweep".into(), |stem| stem.to_string_lossy().into_owned()),
@@ -118,7 +122,7 @@ fn read(view: &View<'_>, file: &str, text: &str, base: Base, problems: &mut Prob
         measure: Measure::SlowestTimeS,
         candidates,
         baseline: baseline?,
-        axes: axes?,
+        axes,
         design,
         repetitions: repetitions? as u32,
         seed: seed?,

@@ -180,6 +180,22 @@ fn there_are_as_many_axes_and_settings_as_can_be_checked() {
     assert!(expected.starts_with("at most 256 keys"), "{expected}");
 }
 
+/// From 1 to 3 in six steps: 1, 1.4, 1.8, 2.2, 2.6 and 3. A list keeps them all, because its axes go together.
+#[test]
+fn a_grid_runs_each_point_once() {
+    let values = |design: &str, values: &str| {
+        let text = format!("design = \"{design}\"\n[[axes]]\nkey = \"flows.data.count\"\n{values}\n");
+        match &spec(&text).axes[0].values {
+            Values::List(list) => list.join(" "),
+            Values::Between(_) => panic!("a list"),
+        }
+    };
+    let range = "from = 1\nto = 3\ncount = 6";
+    assert_eq!(values("grid", range), "1 2 3");
+    assert_eq!(values("list", range), "1 1 2 2 3 3");
+    assert_eq!(values("grid", "values = [3, 1, 3]"), "3 1");
+}
+
 /// As many points and runs as are allowed, and one more.
 #[test]
 fn amounts_end_where_they_say() {

@@ -1,11 +1,14 @@
 //! `--set key=value`: changes values before they are read.
 //!
-//! A path names tables by key and list entries by number or by their `name`: `links.sat.delay`, `flows.0.bytes`.
+//! A path names tables by key and list entries by number or by their `name`: `links.sat.delay`, `flows.0.bytes`. As in
+//! TOML, a name with dots is quoted: `links."sat.2".delay`.
 //! The value is a TOML value, or else text: `300 ms` needs no quotes.
+
+use std::ops::Range;
 
 use super::document::{self, Entry, Node, Table, Value};
 use super::error::{Mistake, Problems, Span};
-use super::reader::entry_name;
+use super::reader::own_name;
 use super::suggest::did_you_mean;
 
 /// The source name of overrides in errors.
@@ -30,13 +33,13 @@ pub fn apply(root: &mut Node, path: &str, value: &str, rules: &Rules, problems: 
     let text = format!("{path}={value}");
     let source = problems.add_source(SOURCE, &text);
     let whole = Span::new(source, 0..path.len());
-    if path.split('.').any(|step| step.trim().is_empty()) {
+    let Some(steps) = steps(path) else {
         let mistake = Mistake::new(path, "the override does not name a key").expected("a path such as links.sat.delay");
         return problems.add(whole, mistake);
-    }
-    let steps = path.split('.').count();
-    if steps > MAX_STEPS {
-        let mistake = Mistake::new("", format!("the path has {steps} steps")).expected(format!("at most {MAX_STEPS}"));
+    };
+    if steps.len() > MAX_STEPS {
+        let mistake =
+            Mistake::new("", format!("the path has {} steps", steps.len())).expected(format!("at most {MAX_STEPS}"));
         return problems.add(Span::new(source, 0..0), mistake);
     }
     let offset = path.len() + 1;
@@ -44,9 +47,38 @@ pub fn apply(root: &mut Node, path: &str, value: &str, rules: &Rules, problems: 
         span: Span::new(source, offset..text.len()),
         value: Value::Text(value.trim().to_owned()),
     });
-    let mut walk = Walk { path, source, at: 0, rules };
-    if let Some((span, mistake)) = walk.set(root, new) {
+    let walk = Walk { path, source, rules };
+    if let Some((span, mistake)) = walk.set(root, &steps, new) {
         problems.add(span, mistake);
+    }
+}
+
+/// A step of a path: its name, and its place in the path.
+struct Step<'a> {
+    name: &'a str,
+    place: Range<usize>,
+}
+
+/// The steps of a path; `None` if one is empty, or if something follows a quoted one.
+fn steps(path: &str) -> Option<Vec<Step<'_>>> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    loop {
+        rest = rest.trim_start();
+        let start = path.len() - rest.len();
+        let (name, len) = match rest.chars().next()? {
+            quote @ ('"' | '\'') => rest[1..].split_once(quote).map(|(name, _)| (name, name.len() + 2))?,
+            _ => rest.split('.').next().map(|step| (step.trim_end(), step.len()))?,
+        };
+        if name.is_empty() {
+            return None;
+        }
+        steps.push(Step { name, place: start..start + len });
+        rest = rest[len..].trim_start();
+        if rest.is_empty() {
+            return Some(steps);
+        }
+        rest = rest.strip_prefix('.')?;
     }
 }
 
@@ -72,8 +104,6 @@ fn parts<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<String> {
 struct Walk<'a> {
     path: &'a str,
     source: usize,
-    /// The current position in the path.
-    at: usize,
     rules: &'a Rules,
 }
 
@@ -83,14 +113,11 @@ impl Walk<'_> {
     }
 
     /// Puts `new` at the rest of the path from `node`, or reports why it cannot.
-    fn set(&mut self, node: &mut Node, new: Node) -> Option<(Span, Mistake)> {
-        let rest = &self.path[self.at..];
-        let step = rest.split('.').next().unwrap_or(rest);
-        let span = Span::new(self.source, self.at..self.at + step.len());
-        let walked = self.path[..self.at].trim_end_matches('.');
-        let is_last = step.len() == rest.len();
-        self.at += step.len() + 1;
-        let step = step.trim();
+    fn set(&self, node: &mut Node, steps: &[Step<'_>], new: Node) -> Option<(Span, Mistake)> {
+        let (step, rest) = steps.split_first().expect("a path has a step");
+        let span = Span::new(self.source, step.place.clone());
+        let walked = self.path[..step.place.start].trim_end().trim_end_matches('.');
+        let (step, is_last) = (step.name, rest.is_empty());
         // "50 packets" of a queue is short for { limit = "50 packets" }.
         if matches!(node.value, Value::Text(_))
             && let Some((_, key)) = self.rules.texts.iter().find(|(table, _)| walked.ends_with(table))
@@ -113,12 +140,12 @@ impl Walk<'_> {
                     table.entries.push(Entry { key: step.to_owned(), key_span: span, node: empty });
                 }
                 let entry = table.get_mut(step).expect("it exists or was just inserted");
-                self.set(&mut entry.node, new)
+                self.set(&mut entry.node, rest, new)
             }
             Value::List(list) => {
                 let prefix = self.rules.prefixes.iter().find(|(list, _)| *list == walked).map(|(_, prefix)| prefix);
                 let default_name = |index: usize| prefix.map(|prefix| format!("{prefix}{}", index + 1));
-                let named = |(index, node)| entry_name(node).map(str::to_owned).or_else(|| default_name(index));
+                let named = |(index, node)| own_name(node).map(str::to_owned).or_else(|| default_name(index));
                 let names: Vec<_> = list.iter().enumerate().map(named).collect();
                 let by_name = names.iter().position(|name| name.as_deref() == Some(step));
                 let index = by_name.or_else(|| step.parse::<usize>().ok().filter(|index| *index < list.len()));
@@ -137,12 +164,56 @@ impl Walk<'_> {
                     list[index] = with_name(new, &list[index]);
                     return None;
                 }
-                self.set(&mut list[index], new)
+                self.set(&mut list[index], rest, new)
             }
             other => {
                 let message = format!("`{walked}` is {}, there is no `{step}` in it", other.kind());
                 self.mistake(span, message)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_with_dots_are_quoted() {
+        let names =
+            |path| steps(path).map(|steps| steps.into_iter().map(|step| step.name).collect::<Vec<_>>().join("|"));
+        let places = |path| {
+            steps(path).map(|steps| steps.into_iter().map(|step| &path[step.place]).collect::<Vec<_>>().join("|"))
+        };
+        assert_eq!(names("links.sat.delay").as_deref(), Some("links|sat|delay"));
+        assert_eq!(names(" links . a b .delay ").as_deref(), Some("links|a b|delay"));
+        assert_eq!(names("links.\"sat.2\".delay").as_deref(), Some("links|sat.2|delay"));
+        assert_eq!(places("links. \"sat.2\" .delay").as_deref(), Some("links|\"sat.2\"|delay"));
+        assert_eq!(names("links.'a\"b'").as_deref(), Some("links|a\"b"));
+        assert_eq!(names("links.5\".delay").as_deref(), Some("links|5\"|delay"), "quotes elsewhere are part of a name");
+        for bad in ["", " ", ".", "a.", ".a", "a..b", "a.\"\".b", "a.\"b", "a.\"b\"c", "a.\"b\"."] {
+            assert_eq!(names(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_name_finds_its_entry() {
+        let mut problems = Problems::of("scenario");
+        let text = "[[links]]\nname = \"sat.2\"\ndelay = \"1 ms\"\n";
+        let source = problems.add_source("t.toml", text);
+        let mut root = document::parse(text, source, &mut problems);
+        let mut set = |path: &str| apply(&mut root, path, "40 ms", &Rules::default(), &mut problems);
+        set("links.\"sat.2\".delay");
+        set("links.\"sat.3\".delay");
+        let errors = problems.finish(Some(())).expect_err("there is no such link").to_string();
+        assert!(
+            errors.contains("`links` has no entry `sat.3`") && errors.contains("did you mean `sat.2`?"),
+            "{errors}"
+        );
+        let Value::Table(table) = &root.value else { panic!("{root:?}") };
+        let Some(Node { value: Value::List(links), .. }) = table.get("links").map(|entry| &entry.node) else {
+            panic!("{root:?}")
+        };
+        assert!(format!("{:?}", links[0]).contains("40 ms"), "{links:?}");
     }
 }

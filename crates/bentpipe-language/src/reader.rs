@@ -37,13 +37,18 @@ pub fn join(path: &str, key: impl std::fmt::Display) -> String {
     if path.is_empty() { key.to_string() } else { format!("{path}.{key}") }
 }
 
-/// The name of a list's entry, if it can be part of a path.
-pub fn entry_name(node: &Node) -> Option<&str> {
+/// The name of a list's entry.
+pub(crate) fn own_name(node: &Node) -> Option<&str> {
     let Value::Table(table) = &node.value else { return None };
     match &table.get("name")?.node.value {
-        Value::Text(name) if !name.is_empty() && !name.contains(['.', '=']) => Some(name),
+        Value::Text(name) if !name.is_empty() => Some(name),
         _ => None,
     }
+}
+
+/// The name of a list's entry, if it can be part of a path without quotes.
+pub fn entry_name(node: &Node) -> Option<&str> {
+    own_name(node).filter(|name| !name.contains(['.', '=']))
 }
 
 /// Reports a key that a table does not have.

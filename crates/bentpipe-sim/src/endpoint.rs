@@ -88,6 +88,8 @@ pub(crate) struct TcpEnd {
     /// See [`Outcome`](crate::ended::Outcome).
     acked_at: Option<Time>,
     received_at: Option<Time>,
+    /// When data was last read.
+    read_at: Time,
     /// The workload, shared by ends made from one model.
     workload: Rc<Workload>,
     pub(crate) connection: Transport,
@@ -177,6 +179,7 @@ impl TcpEnd {
             connected_at: None,
             acked_at: None,
             received_at: None,
+            read_at: Time::ZERO,
             aborted: None,
         }
     }
@@ -291,6 +294,7 @@ impl TcpEnd {
     fn on_readable<P: Probe>(&mut self, cx: &mut Context<'_, P>, total: u64) {
         let fresh = total - self.read;
         self.read = total;
+        self.read_at = cx.now;
         self.connection.handle(cx, Input::Read(fresh));
         if total >= self.expected && self.received_at.is_none() && self.expected > 0 {
             self.received_at = Some(cx.now);

@@ -141,12 +141,14 @@ pub(crate) struct Sink {
     headers: u32,
     expected: u64,
     pub(crate) received_at: Option<Time>,
+    /// When the last data arrived.
+    pub(crate) read_at: Time,
 }
 
 impl Sink {
     /// A sink that expects this many bytes from a gateway's end.
     pub(crate) fn new(expected: u64, spoofer: EndId, headers: u32) -> Self {
-        Sink { received: 0, spoofer, headers, expected, received_at: None }
+        Sink { received: 0, spoofer, headers, expected, received_at: None, read_at: Time::ZERO }
     }
 
     /// Bytes of payload in a packet of this length.
@@ -156,6 +158,7 @@ impl Sink {
 
     pub(crate) fn take(&mut self, now: Time, wire_len: u32) {
         self.received += self.payload(wire_len);
+        self.read_at = now;
         if self.received >= self.expected && self.received_at.is_none() {
             self.received_at = Some(now);
         }

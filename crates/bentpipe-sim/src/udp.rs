@@ -14,6 +14,8 @@ pub(crate) struct UdpSink {
     /// Bytes, including headers.
     pub(crate) bytes: u64,
     pub(crate) delays: Delays,
+    /// When the first and the last datagram arrived.
+    pub(crate) arrivals: Option<(Time, Time)>,
 }
 
 /// A source of datagrams at a constant rate, or on and off.

@@ -285,6 +285,7 @@ impl World {
         match &mut self.ends[to.index()].kind {
             Endpoint::UdpSink(sink) => {
                 sink.bytes += parcel.wire_len() as u64;
+                sink.arrivals = Some((sink.arrivals.map_or(self.now, |(first, _)| first), self.now));
                 sink.delays.record(self.now.saturating_since(self.packets.departure(parcel)));
             }
             &mut Endpoint::Leg { gateway, leg } => {

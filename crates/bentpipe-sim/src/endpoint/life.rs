@@ -30,7 +30,7 @@ impl TcpEnd {
 
     /// Restores the end of a connection in TIME-WAIT from this model. It is not reduced again.
     pub(crate) fn woken(&self, end: EndId, outcome: &Outcome, connection: Connection) -> TcpEnd {
-        let &Outcome { connected_at, acked_at, received_at, aborted, received, .. } = outcome;
+        let &Outcome { connected_at, acked_at, received_at, aborted, received, read_at, .. } = outcome;
         TcpEnd {
             connection: Transport::Tcp(connection),
             end,
@@ -41,6 +41,7 @@ impl TcpEnd {
             connected_at,
             acked_at,
             received_at,
+            read_at,
             aborted,
             model: None,
             ..self.clone()
@@ -55,6 +56,7 @@ impl TcpEnd {
             received_at: self.received_at,
             aborted: self.aborted,
             received: self.connection.received(),
+            read_at: self.read_at,
             stats: self.connection.stats(),
         }
     }

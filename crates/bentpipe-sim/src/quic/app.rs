@@ -51,6 +51,8 @@ pub(super) struct App {
     pub(super) next_action: Time,
     pub(super) acked_at: Option<Time>,
     pub(super) received_at: Option<Time>,
+    /// When data was last read.
+    pub(super) read_at: Time,
 }
 
 impl App {
@@ -74,6 +76,7 @@ impl App {
             next_action: Time::NEVER,
             acked_at: None,
             received_at: None,
+            read_at: Time::ZERO,
         }
     }
 
@@ -254,6 +257,7 @@ impl App {
             }
         }
         _ = chunks.finalize();
+        self.read_at = now;
         if self.read >= self.expected && self.expected > 0 && self.received_at.is_none() {
             self.received_at = Some(now);
             if self.coded.is_some() {

@@ -167,6 +167,7 @@ impl QuicEnd {
             received_at: self.app.received_at,
             aborted: self.aborted,
             received: self.app.read,
+            read_at: self.app.read_at,
             stats: self.stats(),
         }
     }

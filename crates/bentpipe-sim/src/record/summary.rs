@@ -59,7 +59,7 @@ pub struct FlowSummary {
     pub bytes: u64,
     /// Seconds from its start to the arrival of the last byte; `None` if it is endless or did not finish.
     pub time_s: Option<f64>,
-    /// Payload bits per second until that time, or until the end of the flow or the run.
+    /// Payload bits per second until that time, or else until the end of the flow, and of what it had sent, or of the run.
     pub goodput_bit_s: Option<f64>,
     /// The minimum time in seconds that the links allow ([`flow_limit`]).
     pub limit_time_s: Option<f64>,
@@ -232,7 +232,7 @@ impl FlowSummary {
         };
         let time = workload.and_then(|_| elapsed(flow));
         let bytes = workload.map_or(flow.delivered, |workload| payload(workload, flow));
-        let lasted = flow_end(&spec.kind, flow, end).saturating_since(flow.start);
+        let lasted = duration(&spec.kind, flow, end);
         let goodput = (lasted > Duration::ZERO).then(|| bytes as f64 * 8.0 / lasted.as_secs_f64());
         // A flow whose ends are not connected does not run, so it has no summary.
         let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or_default();
@@ -312,18 +312,23 @@ fn payload(workload: Workload, flow: &FlowResult) -> u64 {
     }
 }
 
-/// When a flow was over, or the run if that ended first.
-fn flow_end(kind: &FlowKind, flow: &FlowResult, end: Time) -> Time {
+/// How long a flow lasted within the run. If its source stops after some time, what it had sent may still be on the way. TCP and QUIC
+/// then lasted until the last of it arrived, like a flow of known length; UDP as long as its source sent or, if that is longer, as its
+/// datagrams took to arrive, because they have no opening.
+fn duration(kind: &FlowKind, flow: &FlowResult, end: Time) -> Duration {
+    let (first, last) = flow.arrivals.unwrap_or((flow.start, flow.start));
     if let FlowKind::Udp(UdpFlow { stop: Some(stop), .. }) = kind {
-        return end.min(Time::ZERO + *stop);
+        let sent = end.min(Time::ZERO + *stop).saturating_since(flow.start);
+        return sent.max(last.saturating_since(first));
     }
-    match kind.workload() {
-        Some(Workload::Greedy { duration: Some(duration) }) => end.min(flow.start + duration),
+    let over = match kind.workload() {
+        Some(Workload::Greedy { duration: Some(duration) }) => end.min(last.max(flow.start + duration)),
         Some(Workload::Bulk(_) | Workload::RequestResponse { .. } | Workload::Paced { total: Some(_), .. }) => {
             flow.received_at.unwrap_or(end)
         }
         Some(Workload::Greedy { duration: None } | Workload::Paced { total: None, .. }) | None => end,
-    }
+    };
+    over.saturating_since(flow.start)
 }
 
 impl LinkSummary {

@@ -30,6 +30,9 @@ pub struct FlowResult {
     pub received_at: Option<Time>,
     /// Bytes that arrived in order at the flow's far end; for UDP, all bytes that arrived, including headers.
     pub delivered: u64,
+    /// When the first and the last of them arrived; `None` if none have. The first is known of UDP; for others it is the
+    /// flow's start.
+    pub arrivals: Option<(Time, Time)>,
     /// Counters of the sender; for UDP, only `data_segments`, the number of datagrams sent.
     pub stats: TcpStats,
     /// Counters of the receiver.
@@ -131,6 +134,7 @@ impl World {
                     acked_at: from.acked_at,
                     received_at,
                     delivered: to.received,
+                    arrivals: (to.received > 0).then_some((start, to.read_at)),
                     stats: from.stats,
                     receiver_stats: to.stats,
                     legs: self.leg_stats(flow, from.stats, to.stats),
@@ -148,6 +152,7 @@ impl World {
                     acked_at: from.acked_at,
                     received_at: sink.received_at,
                     delivered: sink.received,
+                    arrivals: (sink.received > 0).then_some((start, sink.read_at)),
                     stats: from.stats,
                     receiver_stats: spoofer.stats(),
                     legs: self.leg_stats(flow, from.stats, spoofer.stats()),
@@ -163,6 +168,7 @@ impl World {
                 acked_at: None,
                 received_at: None,
                 delivered: sink.bytes,
+                arrivals: sink.arrivals,
                 stats: TcpStats { data_segments: from.sent, ..TcpStats::default() },
                 receiver_stats: TcpStats { data_segments: sink.delays.count(), ..TcpStats::default() },
                 legs: Vec::new(),

@@ -220,6 +220,28 @@ fn a_source_of_datagrams_stops_when_it_says() {
     assert_eq!(summary.flows[0].goodput_bit_s, Some(76_000.0));
 }
 
+/// What a source had sent before it stopped may arrive long after. It counts, and so does the time that it took.
+#[test]
+fn what_is_sent_at_once_arrives_no_faster_than_the_line_is() {
+    let deep = TWO_LINKS.replace("forward.queue = \"50 packets\"\nforward.drop_list = [3]", "");
+    let flow = |window: &str, flow: &str| {
+        let text = deep.replace("WINDOW", window).replace("FLOW", flow);
+        let scenario = Scenario::parse(&text, "deep.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        Summary::new(&scenario, &run(&scenario, 1, &mut NoProbe).expect("reachable")).flows.remove(0)
+    };
+    for kind in ["", "type = \"stp\"\nstp = { rate = \"9 Mbit/s\", rtt = \"1 s\" }", "split = [{ at = \"R\" }]"] {
+        let found = flow("initial_window = 1000", &format!("greedy = {{ duration = \"1 s\" }}\n{kind}"));
+        let (bytes, x_limit) = (found.bytes, found.x_limit.expect("both are known"));
+        // More than a second of the line, which is 250 kB; and nearly as fast as the line, but for the handshake and the delay.
+        assert!(bytes > 300_000 && (1.0..1.5).contains(&x_limit), "{kind}: {found:?}");
+    }
+    // 4 Mbit/s for 2 s are 1000 datagrams. The line takes 4 ms for each, and there are 999 such times from the first arrival to the last.
+    let datagrams = flow("", "type = \"udp\"\nrate = \"4 Mbit/s\"\npacket = \"1000 B\"\nstop = \"2 s\"");
+    assert_eq!(datagrams.bytes, 1_000_000);
+    let goodput = datagrams.goodput_bit_s.expect("some arrived");
+    assert!((goodput - 8e6 / (999.0 * 0.004)).abs() < 1.0, "{goodput}");
+}
+
 /// A source whose time is over has not failed, and neither has a gateway on its path.
 #[test]
 fn a_flow_that_stops_is_not_aborted() {

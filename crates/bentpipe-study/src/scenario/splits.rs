@@ -4,7 +4,7 @@ use bentpipe_engine::units::Bytes;
 use bentpipe_language::error::Problems;
 use bentpipe_language::reader::Item;
 use bentpipe_language::shape::Shape;
-use bentpipe_language::tcp::{End, TcpTable, read_buffer, tcp_table};
+use bentpipe_language::tcp::{End, TcpOverrides, TcpTable, read_buffer, tcp_table};
 
 use super::grammar::{FLOW, SPLIT};
 use super::model::{NodeId, Split};
@@ -80,6 +80,10 @@ pub(super) fn read(
     }
     for (index, split) in said.into_iter().enumerate() {
         let mut table = world.tcp.overlaid(&split.table);
+        // What the hosts' connections share does not apply to its own.
+        let TcpOverrides { both, sender, .. } = &mut table.settings.overrides;
+        both.remove("tcb_sharing");
+        sender.remove("tcb_sharing");
         if let Some(buffer) = &buffers[index] {
             buffer.set(End::Sender, &mut table);
         }

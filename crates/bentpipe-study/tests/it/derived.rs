@@ -103,6 +103,16 @@ fn the_buffer_of_a_split_has_bounds() {
     }
 }
 
+/// What the hosts' connections share does not apply to those of a split, so it is not written for them.
+#[test]
+fn a_split_shares_nothing() {
+    let flow = format!("{DATA}split = [{{ at = \"near\" }}]\n");
+    for sharing in ["off", "ssthresh", "linux"] {
+        let scenario = parse(&format!("name = \"t\"\ntcp.tcb_sharing = \"{sharing}\"\n{SAT}{HOSTS}{flow}"));
+        assert_eq!(parse(&scenario.to_toml()), scenario, "{sharing}");
+    }
+}
+
 /// A key below an alternative replaces the others, too.
 #[test]
 fn an_override_chooses_what_a_flow_sends() {

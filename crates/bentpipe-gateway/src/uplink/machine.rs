@@ -6,6 +6,7 @@
 mod arriving;
 mod ending;
 mod turns;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -139,6 +140,8 @@ pub struct Uplink {
     live: u64,
     /// Those among them that are closed: their servers have not taken all data.
     unflushed: BTreeMap<ConnectionId, Host>,
+    /// Bytes in the driver that wait for servers, by connection, and their clients.
+    waiting: BTreeMap<ConnectionId, (Host, u64)>,
     memory: u64,
     /// The clients' shares of connections and memory.
     shares: Shares,
@@ -168,6 +171,7 @@ impl Uplink {
             next_ticket: 0,
             live: 0,
             unflushed: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             memory: 0,
             shares: Shares::default(),
             sweep_at: Time::ZERO + ending::SWEEP,
@@ -322,6 +326,7 @@ impl Uplink {
     /// Records that the driver has nothing more to do for a closed connection: its server has taken all data, or is
     /// gone.
     pub fn flushed(&mut self, id: ConnectionId) {
+        self.set_waiting(id, 0);
         if let Some(host) = self.unflushed.remove(&id) {
             self.live -= 1;
             self.shares.give_back(host);

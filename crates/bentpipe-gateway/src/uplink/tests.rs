@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use super::config::MIN_BUFFER;
 use super::*;
 
+mod memory;
 mod raw;
 mod reopening;
 mod scans;
@@ -399,24 +400,6 @@ fn nine_connections_of_one_host_leave_half_of_the_line() {
     assert!(to.windows(2).all(|pair| pair[0] != pair[1]), "they take turns: {to:?}");
     let ports: std::collections::BTreeSet<_> = world.sent.iter().map(|(_, packet)| packet[23]).collect();
     assert_eq!(ports.len(), 10, "and so do the connections of one");
-}
-
-/// A server that is faster than the link fills at most two windows; all its data arrives.
-#[test]
-fn buffers_grow_with_use_and_not_beyond_the_budget() {
-    for (memory, max) in [(8 << 20, 150_000), (4 * MIN_BUFFER as u64, 3 * MIN_BUFFER)] {
-        let (mut world, _, id) = open(UplinkConfig { memory, ..config() });
-        let mut written = 0;
-        loop {
-            let room = world.machine.room(id);
-            if room == 0 {
-                break;
-            }
-            written += world.machine.write(world.now, id, &vec![1; room]);
-        }
-        assert!(written <= max && written >= MIN_BUFFER, "{written}");
-        assert!(world.machine.stats().memory <= memory);
-    }
 }
 
 #[test]

@@ -33,8 +33,6 @@ use crate::sockets::{self, ClientAddress};
 /// Maximum number of segments to send before the device is read again. At a rate that the box cannot reach, the pacer
 /// would let it send until the device's queue overflows.
 const MAX_SENDS: usize = 64;
-/// Maximum bytes from a client that wait for a server's kernel; after that, the client's window closes.
-const MAX_WAITING: usize = 64 << 10;
 
 /// The shape's work for the loop.
 #[derive(Debug)]
@@ -202,8 +200,9 @@ impl Uplinking {
         let Some(Server { conn, is_closing }) = self.conns.get_mut(&id) else { return };
         let machine = &mut self.machine;
         loop {
-            while conn.waiting() < MAX_WAITING {
-                let count = machine.read(now, id, &mut self.scratch[..MAX_WAITING]);
+            let may_wait = machine.may_wait(id);
+            while conn.waiting() < may_wait {
+                let count = machine.read(now, id, &mut self.scratch[..may_wait]);
                 if count == 0 {
                     break;
                 }
@@ -240,6 +239,7 @@ impl Uplinking {
                 break;
             }
         }
+        machine.set_waiting(id, conn.waiting());
         if *is_closing && conn.is_flushed() {
             self.forget(id, false);
         }

@@ -216,7 +216,7 @@ fn dipping(packets: u32, begin: u64) -> LinkConfig {
 fn a_dip_costs_little() {
     for packets in [100, 500, 2000] {
         for begin in [20_000, 18_000, 17_000, 15_500, 15_250] {
-            let seen = run(20_000_000, &dipping(packets, begin), 60);
+            let seen = run(20_000_000, &dipping(packets, begin), 46);
             let useful = |from: usize, to: usize| mean(&seen[from..to], |s| s.useful);
             let before = useful(5, 15);
             let (in_dip, after) = (useful(23, 40), useful(45, 46));

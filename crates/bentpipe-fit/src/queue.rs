@@ -70,12 +70,16 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             maybe_full_from: None,
         };
     }
-    let near = NEAR_SEGMENTS * rate.segment_time + NEAR_JITTERS * view.jitter;
-    let full_from = surely - near;
-    let overflowed = full_from > 0.0
-        && rate.segment_time > 0.0
-        && (is_overflow(trials, longest - near) || is_overflow(trials, full_from));
-    if !overflowed {
+    // Where a segment takes long, the jitter is that of the queue itself, which grows and shrinks by one or two segments.
+    let narrow = NEAR_SEGMENTS * rate.segment_time;
+    let near = narrow + NEAR_JITTERS * view.jitter;
+    let shows = |near: f64| {
+        let full_from = surely - near;
+        let is_known = full_from > 0.0 && rate.segment_time > 0.0;
+        is_known && (is_overflow(trials, longest - near) || is_overflow(trials, full_from))
+    };
+    let Some(near) = [near, narrow].into_iter().find(|&near| shows(near)) else {
+        let full_from = surely - near;
         let why = if trials.iter().all(|trial| !trial.lost) {
             format!("the queue never filled: {limit}")
         } else {
@@ -87,15 +91,21 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
         };
         let maybe_full_from = Some(full_from).filter(|&from| from > 0.0);
         return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None, maybe_full_from };
-    }
+    };
+    let full_from = surely - near;
     // A segment that finds room waits for those before it and for the rest of the one on the line, so the queue
     // including this segment is up to one segment longer than its wait. Of two segments that share an acknowledgement,
     // the first may have waited longer by one.
-    let (low, high) = (surely, at_most + 2.0 * rate.segment_time);
-    let time = Estimate::measured(longest + rate.segment_time / 2.0, low, high);
+    //
+    // What was lost may have come when more was in the queue than any acknowledgement shows, as in a long repair without
+    // SACK. Other connections' segments, and a slow line before, are not in that.
+    let lost = trials.iter().filter(|trial| trial.lost).filter_map(|trial| trial.delay).fold(0.0, f64::max);
+    let full = if lost > at_most + near { lost } else { longest + rate.segment_time / 2.0 };
+    let (low, high) = (surely, at_most.max(lost) + 2.0 * rate.segment_time);
+    let time = Estimate::measured(full, low, high);
     let bytes = match &rate.rate {
         Estimate::Measured { value, low: slow, high: fast } => {
-            Estimate::measured((longest + rate.segment_time / 2.0) * value / 8.0, low * slow / 8.0, high * fast / 8.0)
+            Estimate::measured(full * value / 8.0, low * slow / 8.0, high * fast / 8.0)
         }
         other => match other.value() {
             Some(rate) => Estimate::at_least(surely * rate / 8.0, "of the rate only a lower bound is known"),

@@ -4,8 +4,8 @@
 //! of the data: a gap that was filled at least a round trip to the sender later was a loss. There, repeated
 //! transmissions that are lost again leave no trace.
 
-use crate::ledger::{Fate, Ledger};
-use crate::view::{Side, View, larger};
+use crate::ledger::{Fate, Ledger, Transmission};
+use crate::view::{ASSUMED_FACTOR, Side, View, larger};
 
 /// Late data counts as sent again after this many nanoseconds if the time to the sender is unknown: networks that
 /// reorder packets do so by less.
@@ -27,12 +27,15 @@ pub(crate) fn doubtful(trials: &[Trial], from: f64) -> Vec<bool> {
     trials.chunk_by(|a, b| a.lost && b.lost).flat_map(|run| std::iter::repeat_n(is_run(run), run.len())).collect()
 }
 
-/// All segments whose fate is known.
-pub(crate) fn trials(ledger: &Ledger, view: &View) -> Vec<Trial> {
+/// All segments whose fate is known. `rate` is that of the bottleneck in bit/s, if it was measured.
+pub(crate) fn trials(ledger: &Ledger, view: &View, rate: Option<f64>) -> Vec<Trial> {
     match view.side {
         Side::Sender => {
-            let fates = ledger.transmissions.iter().zip(view.delays(ledger));
-            let trial = |(sent, delay): (&crate::ledger::Transmission, Option<f64>)| match sent.fate {
+            let waits = rate.map_or(Vec::new(), |rate| waits(ledger, view, rate));
+            let waits = waits.into_iter().map(Some).chain(std::iter::repeat(None));
+            let delays = view.delays(ledger).into_iter().zip(waits).map(|(known, wait)| larger(known, wait));
+            let fates = ledger.transmissions.iter().zip(delays);
+            let trial = |(sent, delay): (&Transmission, Option<f64>)| match sent.fate {
                 Fate::Delivered => Some(Trial { lost: false, delay }),
                 Fate::Lost => Some(Trial { lost: true, delay }),
                 Fate::Open | Fate::NotNeeded => None,
@@ -41,6 +44,26 @@ pub(crate) fn trials(ledger: &Ledger, view: &View) -> Vec<Trial> {
         }
         Side::Receiver => by_number(ledger, view),
     }
+}
+
+/// How long each transmission had to wait, in seconds: as its own answer says, or else as follows from the last one
+/// whose answer says it and from what was sent since. Of many segments sent at once, few are answered one by one, and the
+/// queue may fill between these.
+fn waits(ledger: &Ledger, view: &View, rate: f64) -> Vec<f64> {
+    let mut own = vec![None; ledger.transmissions.len()];
+    view.events.iter().for_each(|event| own[event.of as usize] = event.delay);
+    // When the last one came to the bottleneck, in seconds, and how long the next one would have to wait then.
+    let (mut last, mut queue) = (f64::NEG_INFINITY, 0.0_f64);
+    let wait = |(sent, own): (&Transmission, Option<f64>)| {
+        let time = f64::from(sent.wire) * 8.0 / rate;
+        // Segments sent at once follow one another on the host's own line.
+        let at = (sent.at as f64 / 1e9).max(last + time / ASSUMED_FACTOR);
+        let wait = own.unwrap_or((queue - (at - last)).max(0.0));
+        queue = if sent.fate == Fate::Lost { wait } else { wait + time };
+        last = at;
+        wait
+    };
+    ledger.transmissions.iter().zip(own).map(wait).collect()
 }
 
 fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {

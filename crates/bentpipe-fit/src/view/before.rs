@@ -80,12 +80,14 @@ fn beside_losses(ledger: &Ledger, view: &View) -> Vec<Option<(f64, f64)>> {
     result
 }
 
-/// How many of these times equal the longest, if `rate` is that of the line before. A time that is almost the longest counts
-/// in part.
-fn agreement(departures: &[Departure], beside: &[Option<(f64, f64)>], rate: f64, width: f64) -> f64 {
+/// How many of these times equal the longest, if `rate` is that of the line before. Of two segments sent together that pass a
+/// full queue, the second waits for the first, so times up to a `segment` below the longest are equal. A time that is almost
+/// as long counts in part.
+fn agreement(departures: &[Departure], beside: &[Option<(f64, f64)>], rate: f64, [segment, width]: [f64; 2]) -> f64 {
     let left = || waits(departures, rate).filter_map(|(of, wait)| beside[of].map(|(delay, held)| (delay - wait, held)));
     let longest = left().map(|(delay, held)| delay - held).fold(0.0, f64::max);
-    left().map(|(delay, _)| (1.0 - (longest - delay).max(0.0) / width).max(0.0)).sum()
+    let short = left().map(|(delay, _)| (longest - segment - delay).max(0.0));
+    short.map(|short| (1.0 - short / width).max(0.0)).sum()
 }
 
 /// Lowest and highest rate of the line before the bottleneck, bit/s; `None` if no waits are visible there. They differ
@@ -93,12 +95,12 @@ fn agreement(departures: &[Departure], beside: &[Option<(f64, f64)>], rate: f64,
 /// full segment at the bottleneck in seconds, and `rate` the bottleneck's rate.
 fn rate_before(ledger: &Ledger, departures: &[Departure], view: &View, rate: f64, segment: f64) -> Option<(f64, f64)> {
     let beside = beside_losses(ledger, view);
-    let width = 2.0 * segment + JITTERS * view.jitter;
-    let without = agreement(departures, &beside, f64::INFINITY, width);
+    let steps = [segment, 2.0 * segment + JITTERS * view.jitter];
+    let without = agreement(departures, &beside, f64::INFINITY, steps);
     let mut best = (without * BETTER + 1.0, None);
     let mut factor = MIN_FACTOR;
     while factor < MAX_FACTOR {
-        let found = agreement(departures, &beside, rate * factor, width);
+        let found = agreement(departures, &beside, rate * factor, steps);
         let at = rate * factor;
         if found > best.0 {
             best = (found, Some((at, at)));

@@ -6,7 +6,7 @@
 use bentpipe_fit::losses::Prefers;
 use bentpipe_fit::{Estimate, Transfer};
 
-use crate::captures::{estimates, satellite};
+use crate::captures::{estimates, path, satellite, with_drops};
 
 const SEEDS: u64 = 40;
 const MISSES: usize = 7;
@@ -75,6 +75,32 @@ fn a_queue_that_overflows() {
         assert!((value - bytes).abs() < 2.0 * 1500.0, "{host}: {:?}", fit.queue_bytes);
         assert!(fit.queue_losses > 0 && fit.losses.lost == 0, "{host}: {} {:?}", fit.queue_losses, fit.losses);
         assert!(matches!(fit.losses.probability, Estimate::AtMost { .. }), "{host}");
+    }
+}
+
+/// On a slow line a queue grows and shrinks by a segment or two from arrival to arrival, which is not jitter. Where a host sends a window at
+/// once, few of its segments are answered one by one, and the queue fills between two answers. All that a queue dropped is the queue's.
+#[test]
+fn a_queue_that_grows_by_leaps() {
+    for (host, link, variant, packets, bytes) in [
+        ("client", (0.644, 22), "cubic", 20, "1.9 MB"),
+        ("server", (1.18, 10), "linux-reno", 20, "4 MB"),
+        ("server", (9.6, 32), "cubic", 105, "20 MB"),
+        ("server", (7.84, 283), "sack", 739, "36 MB"),
+        ("server", (16.23, 268), "linux-reno", 1449, "50 MB"),
+        // Without SACK a long repair answers nothing.
+        ("server", (13.16, 132), "newreno", 86, "31 MB"),
+        ("server", (8.72, 218), "newreno", 633, "46 MB"),
+    ] {
+        let queue = format!("forward.queue = \"{packets} packets\"");
+        let text = path(link, "", &queue, bytes).replace("\"cubic\"", &format!("\"{variant}\""));
+        let (fit, drops) = with_drops(&text, 1, host);
+        let full: u64 = drops.iter().map(|drops| drops.queue_full).sum();
+        let what =
+            format!("{host} {link:?}: {full} of {:?}, {:?}, {:?}", fit.queue_losses, fit.queue_bytes, fit.losses);
+        assert!(full > 10 && fit.losses.lost <= 1 && fit.queue_losses + 1 >= full, "{what}");
+        let bytes = f64::from(packets) * 1500.0;
+        assert!(measured(&fit.queue_bytes) && fit.queue_bytes.allows(bytes), "{what}");
     }
 }
 

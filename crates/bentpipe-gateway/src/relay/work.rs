@@ -40,7 +40,7 @@ pub struct Relaying {
     shares: Shares,
     next: u64,
     half_open: HalfOpen<u64>,
-    /// Pairs that still had data to move when their turn ended.
+    /// Pairs that still had data to move when their turn ended. Each has one turn, however many events it had.
     again: BTreeSet<u64>,
     /// When silent clients are looked for next.
     look: Time,

@@ -237,6 +237,30 @@ fn small_steps_go_on() {
     assert_eq!((world.work.stats.held, world.work.stats.reset), (51, 0));
 }
 
+/// A pair with much to move, whose ends have event after event, still has one turn among the others.
+#[test]
+fn a_busy_pair_has_one_turn() {
+    let mut world = World::local(8, 100);
+    let (listener, to) = server();
+    world.work.stats.held = 51;
+    let host = world.come(at(0), 1, to, &[7; 1_000_000]);
+    world.until(at(0), |work| work.stats.connected == 1);
+    let (mut server, _) = listener.accept().expect("it was connected");
+    let reader = std::thread::spawn(move || while server.read(&mut [0; 1 << 16]).is_ok_and(|count| count > 0) {});
+    for _ in 0..3 {
+        // Events of both ends, and a turn.
+        let before = world.work.stats.to_servers;
+        world.work.serve(0);
+        world.work.serve(0);
+        world.turn(at(0));
+        let moved = world.work.stats.to_servers - before;
+        // Sixteen steps each, and what may have been left of the last one.
+        assert!(moved <= 3 * 17 * MIN_UNSENT as u64, "{moved}");
+    }
+    drop((host, world));
+    reader.join().expect("no panic");
+}
+
 /// A client that has gone before its server answers has reset its connection: the server did not fail.
 #[test]
 fn a_client_that_goes_early_is_no_failure() {

@@ -25,6 +25,8 @@ struct Ipv6Mtu;
 
 nix::getsockopt_impl!(Ipv6Mtu, libc::IPPROTO_IPV6, libc::IPV6_MTU, libc::c_int, GetStruct<libc::c_int>);
 
+const VERSIONS: [Domain; 2] = [Domain::IPV4, Domain::IPV6];
+
 /// A socket of each IP version.
 #[derive(Debug)]
 pub(super) struct Raw {
@@ -33,6 +35,7 @@ pub(super) struct Raw {
     v6: Option<Socket>,
     /// Sockets that send nothing, to ask the kernel for its routes to clients.
     routes: [Option<Socket>; 2],
+    mark: u32,
     /// Number of packets refused by the kernel: no room, no route, or no permission. They count as lost on the line.
     pub(super) refused: u64,
 }
@@ -44,26 +47,38 @@ fn open(domain: Domain, mark: u32) -> io::Result<Socket> {
     Ok(socket)
 }
 
+/// A socket whose route to an address can be asked for.
+fn asking(domain: Domain, mark: u32) -> Option<Socket> {
+    let socket = Socket::new(domain, Type::DGRAM, None).ok()?;
+    socket.set_mark(mark).ok()?;
+    Some(socket)
+}
+
+/// The MTU of a socket's route to an address; `None` if there is no route.
+fn route_mtu(socket: &Socket, to: IpAddr) -> Option<u16> {
+    // Any port: nothing is sent.
+    socket.connect(&SocketAddr::new(to, 9).into()).ok()?;
+    let mtu = if to.is_ipv4() { IpMtu.get(socket) } else { Ipv6Mtu.get(socket) };
+    // Loopback has 65 536.
+    mtu.ok().and_then(|mtu| u16::try_from(mtu.min(i32::from(u16::MAX))).ok())
+}
+
 impl Raw {
     /// Sockets whose packets carry `mark`.
     pub(super) fn open(mark: u32) -> io::Result<Self> {
-        let asking = |domain| {
-            let socket = Socket::new(domain, Type::DGRAM, None).ok()?;
-            socket.set_mark(mark).ok()?;
-            Some(socket)
-        };
-        let routes = [Domain::IPV4, Domain::IPV6].map(asking);
-        Ok(Raw { v4: open(Domain::IPV4, mark)?, v6: open(Domain::IPV6, mark).ok(), routes, refused: 0 })
+        let routes = VERSIONS.map(|domain| asking(domain, mark));
+        Ok(Raw { v4: open(Domain::IPV4, mark)?, v6: open(Domain::IPV6, mark).ok(), routes, mark, refused: 0 })
     }
 
     /// The MTU of the host's route to a client; `None` if there is no route. Longer packets are refused.
-    pub(super) fn mtu_to(&self, client: IpAddr) -> Option<u16> {
-        let socket = self.routes[usize::from(client.is_ipv6())].as_ref()?;
-        // Any port: nothing is sent.
-        socket.connect(&SocketAddr::new(client, 9).into()).ok()?;
-        let mtu = if client.is_ipv4() { IpMtu.get(socket) } else { Ipv6Mtu.get(socket) };
-        // Loopback has 65 536.
-        mtu.ok().and_then(|mtu| u16::try_from(mtu.min(i32::from(u16::MAX))).ok())
+    pub(super) fn mtu_to(&mut self, client: IpAddr) -> Option<u16> {
+        let version = usize::from(client.is_ipv6());
+        let socket = &mut self.routes[version];
+        socket.as_ref().and_then(|socket| route_mtu(socket, client)).or_else(|| {
+            // A socket keeps the source address of its first route, and has no route any more once the box has lost that address.
+            *socket = asking(VERSIONS[version], self.mark);
+            route_mtu(socket.as_ref()?, client)
+        })
     }
 
     /// Sends an IP packet.

@@ -143,6 +143,26 @@ fn it_comes_and_goes_and_connections_live() {
     comes_and_goes(hosts, SERVER, || uplink(&world), counted, end);
 }
 
+/// The box has another address on the interface towards the clients than when the first of them came, and a smaller MTU there: it still
+/// finds the route to the next one.
+#[test]
+fn a_box_with_a_new_address_knows_its_mtu() {
+    let world = World::new(Path::quick(QUICK, 0.0), 32);
+    let gateway = uplink(&world);
+    for address in [false, true] {
+        if address {
+            for change in ["addr add 10.9.1.2/24", "addr del 10.9.0.2/24"] {
+                run(&world.far, &format!("ip {change} dev sat"));
+            }
+            run(&world.far, "ip link set sat mtu 1300");
+        }
+        for ip in [SERVER, SERVER6] {
+            download(&world.client, &world.server, ip, data(300_003, 7));
+        }
+    }
+    drop(gateway);
+}
+
 /// The server sees the box's own address, and the client is answered before the server is asked.
 #[test]
 fn replaced_addresses_and_early_answers() {

@@ -12,10 +12,10 @@
 //!
 //! Departures. The current size is confirmed while it is in use (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is for
 //! layers that do not see losses), since a satellite's losses say nothing about sizes. For the same reason no count of lost probes
-//! says that a size does not pass (RFC 8899 §5.1.2, MAX_PROBES). If a probe above the base size is lost, three more are sent,
-//! each with one of the base size. If the small ones pass and no large one does, it is too large, or there is a black hole. If
-//! both are lost, there is an outage. A larger size is tried again after a minute, not ten: after a dip ten minutes of
-//! smaller datagrams cost more than a probe.
+//! says that a size does not pass (RFC 8899 §5.1.2, MAX_PROBES). If a probe is lost, three more are sent, each with one of the base size
+//! and one of the minimum. If smaller ones pass and none of that size does, it is too large, or there is a black hole; if only those
+//! of the minimum pass, so is the base size. If all are lost, there is an outage. A larger size is tried again after a minute, not
+//! ten: after a dip ten minutes of smaller datagrams cost more than a probe.
 
 mod paths;
 
@@ -27,13 +27,17 @@ pub(crate) use paths::Paths;
 pub(crate) const BASE: u16 = 1200;
 /// MIN_PLPMTU: an IPv4 packet of 576 bytes (RFC 791) minus its headers.
 const MIN: u16 = 548;
-/// MAX_PROBES (RFC 8899 §5.1.2), of the base size and below.
+/// MAX_PROBES (RFC 8899 §5.1.2), of the base size while it is not known to pass.
 const MAX_PROBES: u32 = 3;
-/// Probes of a size that are sent together after one was lost, each with one of the base size.
-const PAIRS: u32 = 3;
+/// Probes of a size that are sent together after one was lost, each with smaller ones.
+const ROUND: u32 = 3;
+/// The smaller sizes.
+const SMALLER: [u16; 2] = [BASE, MIN];
 /// A size does not pass if all base-size probes of a round pass, or this many of several rounds, and none of its own. If the size does
 /// pass, either kind is as likely to be the next that arrives: then this happens with a probability of 2^-5.
 const ENOUGH: u32 = 5;
+/// Nor does the base size if this many probes of the minimum pass, those of two rounds, and none above: with a probability of 3^-6.
+const MIN_ENOUGH: u32 = 6;
 /// A search ends when the remaining range is smaller than this.
 const STEP: u16 = 8;
 /// PMTU_RAISE_TIMER; the RFC's default is ten minutes.
@@ -41,13 +45,13 @@ const RAISE_AFTER: Duration = Duration::from_secs(60);
 /// The timer before the first round-trip sample: the round trip over two satellites.
 const FIRST_TIMER: Duration = Duration::from_millis(1500);
 const MIN_TIMER: Duration = Duration::from_millis(200);
-/// The current size is confirmed after this many large datagrams and this time, or after a longer time if it was used
-/// at all. Large probes are then at most 2 % of the traffic.
+/// The current size is confirmed after this many datagrams above the minimum and this time, or after a longer time if there
+/// were any. Large probes are then at most 2 % of the traffic.
 const CONFIRM_COUNT: u32 = 50;
 const CONFIRM_AFTER: Duration = Duration::from_millis(500);
 const CONFIRM_IDLE: Duration = Duration::from_secs(4);
 /// Number of probes whose acknowledgements count: those of a few round trips.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 32;
 
 /// A request of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +80,29 @@ struct Awaited {
     size: u16,
     tries: u32,
     lost_at: Time,
-    /// Acknowledged probes of the base size, in all its rounds and in the last one.
-    base_passed: u32,
-    passed_now: u32,
+    /// Acknowledged probes of each smaller size, in all rounds and in the last one.
+    passed: [u32; 2],
+    passed_now: [u32; 2],
+}
+
+impl Awaited {
+    /// Records that a probe of another size was acknowledged.
+    fn note(&mut self, size: u16) {
+        let Some(at) = SMALLER.iter().position(|&smaller| smaller == size && smaller < self.size) else { return };
+        self.passed[at] += 1;
+        self.passed_now[at] += 1;
+        // What the minimum passed before says nothing against the base size.
+        self.passed[at + 1..].fill(0);
+    }
+
+    /// The smallest size that does not pass, if that is now known.
+    fn too_large(&self) -> Option<u16> {
+        let [base, min] = self.passed;
+        if self.size > BASE && (self.passed_now[0] >= ROUND || base >= ENOUGH) {
+            return Some(self.size);
+        }
+        (min >= MIN_ENOUGH).then_some(self.size.min(BASE))
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +127,7 @@ pub(crate) struct PathMtu {
     asks: std::collections::VecDeque<Ask>,
     next_id: u32,
     rtt: Option<Duration>,
-    /// Number of large datagrams since the size was confirmed, and when it was confirmed.
+    /// Number of datagrams above the minimum since the size was confirmed, and when it was confirmed.
     in_use: u32,
     confirmed_at: Time,
     /// Since when datagrams take this path.
@@ -162,7 +186,7 @@ impl PathMtu {
 
     /// Records that a datagram of this size was sent.
     pub(crate) fn on_sent(&mut self, size: usize) {
-        self.in_use += u32::from(size > usize::from(BASE));
+        self.in_use += u32::from(size > usize::from(MIN));
     }
 
     /// Called when the kernel refused a datagram of this size as too long.
@@ -187,9 +211,7 @@ impl PathMtu {
         let rtt = now.saturating_since(sent.at);
         self.rtt = Some(self.rtt.map_or(rtt, |old| (old.saturating_mul(3) + rtt).div_floor(4)));
         if let Some(awaited) = &mut self.awaited {
-            let is_base = u32::from(sent.size <= BASE && awaited.size > BASE);
-            awaited.base_passed += is_base;
-            awaited.passed_now += is_base;
+            awaited.note(sent.size);
         }
         self.awaited.take_if(|awaited| awaited.size <= sent.size);
         if sent.size >= self.size {
@@ -236,6 +258,8 @@ impl PathMtu {
         let base = BASE.min(self.max);
         (self.size, self.phase) = if ceiling > base { (base, Phase::Searching) } else { (MIN, Phase::Base) };
         self.awaited = None;
+        // That the minimum passes is no news.
+        self.sent.retain(|sent| sent.size > MIN);
         (self.confirmed_at, self.in_use) = (now, 0);
         self.tell(true);
     }
@@ -270,13 +294,18 @@ impl PathMtu {
         })
     }
 
-    fn send(&mut self, now: Time, size: u16, tries: u32, base_passed: u32) {
+    /// True if sizes above the minimum pass, as far as is known.
+    fn passes(&self) -> bool {
+        matches!(self.phase, Phase::Searching | Phase::Complete { .. })
+    }
+
+    fn send(&mut self, now: Time, size: u16, tries: u32, passed: [u32; 2]) {
         let lost_at = now + self.timer();
-        self.awaited = Some(Awaited { size, tries, lost_at, base_passed, passed_now: 0 });
-        if tries > 1 && size > BASE {
-            for _ in 0..PAIRS {
+        self.awaited = Some(Awaited { size, tries, lost_at, passed, passed_now: [0; 2] });
+        if tries > 1 && self.passes() {
+            for _ in 0..ROUND {
                 self.probe(now, size);
-                self.probe(now, BASE);
+                SMALLER.into_iter().filter(|&smaller| smaller < size).for_each(|smaller| self.probe(now, smaller));
             }
             return;
         }
@@ -287,32 +316,32 @@ impl PathMtu {
         }
     }
 
-    fn on_lost(&mut self, now: Time, Awaited { size, tries, base_passed, passed_now, .. }: Awaited) {
-        if size > BASE {
-            if passed_now < PAIRS && base_passed < ENOUGH {
+    fn on_lost(&mut self, now: Time, awaited: Awaited) {
+        let Awaited { size, tries, passed, passed_now, .. } = awaited;
+        if self.passes() {
+            let Some(too_large) = awaited.too_large() else {
                 // If nothing passes, large or small, there is an outage.
-                let tries = if tries > 1 && passed_now == 0 { 1 } else { 2 };
-                return self.send(now, size, tries, base_passed);
-            }
+                let tries = if tries > 1 && passed_now == [0; 2] { 1 } else { 2 };
+                return self.send(now, size, tries, passed);
+            };
             self.awaited = None;
-            if size == self.size {
-                return self.fall(now, size);
+            if too_large <= self.size {
+                return self.fall(now, too_large);
             }
-            self.ceiling = self.ceiling.min(size);
+            self.ceiling = self.ceiling.min(too_large);
             return;
         }
         if tries < MAX_PROBES {
-            return self.send(now, size, tries + 1, 0);
+            return self.send(now, size, tries + 1, [0; 2]);
         }
         self.awaited = None;
         match self.phase {
             // Whether anything passes at all.
             Phase::Base => {
-                self.send(now, BASE.min(self.max), 1, 0);
+                self.send(now, BASE.min(self.max), 1, [0; 2]);
                 self.probe(now, MIN);
             }
-            Phase::Error { .. } => self.phase = Phase::Error { until: Some(now + RAISE_AFTER) },
-            Phase::Searching | Phase::Complete { .. } => self.ceiling = self.ceiling.min(size),
+            _ => self.phase = Phase::Error { until: Some(now + RAISE_AFTER) },
         }
     }
 
@@ -338,13 +367,13 @@ impl PathMtu {
         }
         if self.awaited.is_none() {
             match self.candidate() {
-                Some(size) => self.send(now, size, 1, 0),
+                Some(size) => self.send(now, size, 1, [0; 2]),
                 None if self.phase == Phase::Searching => {
                     let until = (self.size < self.max).then(|| now + RAISE_AFTER);
                     self.phase = Phase::Complete { until };
                     self.tell(false);
                 }
-                None if self.confirm_at().is_some_and(|at| at <= now) => self.send(now, self.size, 1, 0),
+                None if self.confirm_at().is_some_and(|at| at <= now) => self.send(now, self.size, 1, [0; 2]),
                 None => {}
             }
         }
@@ -369,7 +398,7 @@ impl PathMtu {
             CONFIRM_COUNT.. => CONFIRM_AFTER,
             _ => CONFIRM_IDLE,
         };
-        (self.size > BASE).then(|| self.confirmed_at + after)
+        (self.size > MIN).then(|| self.confirmed_at + after)
     }
 }
 

@@ -126,6 +126,27 @@ fn a_dip_is_noticed() {
     }
 }
 
+/// If not even the base size passes any more, the minimum is used as soon, and a larger size once one passes again.
+#[test]
+fn a_dip_below_the_base_size_is_noticed() {
+    for (from, takes) in [(1472, 1199), (1472, 548), (1203, 1000)] {
+        let mut path = Path::new(1472, from);
+        path.is_busy = true;
+        path.run(Duration::from_secs(40));
+        let before = path.machine.size();
+        assert!(before + STEP > from, "{from}: {before}");
+        path.changes.clear();
+        path.takes = takes;
+        path.run(Duration::from_secs(5));
+        assert_eq!((path.machine.size(), &path.changes[..]), (MIN, &[(MIN, true)][..]), "{from}, {takes}");
+        path.run(Duration::from_secs(100));
+        assert_eq!((path.machine.size(), path.changes.len()), (MIN, 1), "{from}, {takes}");
+        path.takes = from;
+        path.run(Duration::from_secs(90));
+        assert_eq!((path.machine.size(), path.machine.told()), (before, before), "{from}, {takes}");
+    }
+}
+
 /// A refusal by the kernel takes effect at once.
 #[test]
 fn the_kernel_knows_its_interface() {

@@ -191,11 +191,7 @@ fn joined<S: Shape>(
         gateway.add(peer).map_err(|error| Failure::usage(format!("peer {name}: {error}"), None))?;
     }
     gateway.keep_state(plan::table(file).state.clone());
-    let kind = std::mem::discriminant(&file.shape);
     serve(how, file, gateway, |gateway, read| {
-        if kind != std::mem::discriminant(&read.shape) {
-            return Ok(plan::NOTHING.to_owned());
-        }
         let told = peers.reload(path, gateway, read)?;
         Ok(told + reload(gateway.shape_mut(), read))
     })
@@ -263,16 +259,20 @@ fn serve<W: Work>(
             && wants_reload.swap(false, Ordering::SeqCst)
             && let Some(read) = read_again(&args.file)
         {
-            match reload(gateway, &read) {
-                Ok(changed) => {
-                    let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
-                    note!("reload: {changed}{rest}");
-                    installed.reload(&read);
-                    gateway.listen_again();
-                }
-                Err(error) => {
-                    error.report();
-                    note!("reload: the old settings remain");
+            if let Some(why) = plan::other_kind(file, &read) {
+                note!("reload: nothing changes before the next start: {why}");
+            } else {
+                match reload(gateway, &read) {
+                    Ok(changed) => {
+                        let rest = if plan::waits(file, &read) { "; the rest changes at the next start" } else { "" };
+                        note!("reload: {changed}{rest}");
+                        installed.reload(&read);
+                        gateway.listen_again();
+                    }
+                    Err(error) => {
+                        error.report();
+                        note!("reload: the old settings remain");
+                    }
                 }
             }
         }

@@ -121,9 +121,6 @@ impl Peers {
         gateway: &mut Gateway<S>,
         read: &GatewayFile,
     ) -> Result<String, Failure> {
-        if self.started.is_hub() != read.is_hub() {
-            return Ok(String::new());
-        }
         self.are_others(path, read)?;
         self.look_at_private(path, read);
         let preshared = self.preshared.read_again(path, &self.tables, &read.peers)?;

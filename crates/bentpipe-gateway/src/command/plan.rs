@@ -155,7 +155,7 @@ pub(super) fn memory_hint(file: &GatewayFile) -> Option<String> {
 
 /// Applies the settings that can change without affecting connections. Returns a description.
 pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'static str {
-    let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return NOTHING };
+    let (ShapeTable::Split(table) | ShapeTable::Both(table, _)) = &file.shape else { return "" };
     shape.reconfigure(&split_config(file, table));
     match file.is_hub() {
         true => "satellite.rate, client_address, allow and deny are as in the file",
@@ -163,10 +163,21 @@ pub(super) fn reload_split(shape: &mut SplitShape, file: &GatewayFile) -> &'stat
     }
 }
 
-pub(super) const NOTHING: &str = "this shape has no setting that changes while it runs";
 const ONE_BOX: &str = "client_address, allow and deny are as in the file";
 
-/// True if a change takes effect only at the next start.
+/// Why nothing of the file can be applied to a running gateway: it is for another kind of gateway. `None` if it is for the same kind.
+pub(super) fn other_kind(running: &GatewayFile, read: &GatewayFile) -> Option<&'static str> {
+    match (running.is_hub(), read.is_hub()) {
+        (false, true) => Some("the file has `[[peers]]`, and this gateway has one peer or none"),
+        (true, false) => Some("the file has no `[[peers]]`, and this gateway is a hub"),
+        _ => {
+            let [running, read] = [running, read].map(|file| std::mem::discriminant(&file.shape));
+            (running != read).then_some("the file has another shape")
+        }
+    }
+}
+
+/// True if a change takes effect only at the next start. Both files are for the same kind of gateway.
 pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
     let without_what_is_changed = |file: &GatewayFile| {
         let mut file = file.clone();
@@ -195,7 +206,7 @@ pub(super) fn waits(running: &GatewayFile, read: &GatewayFile) -> bool {
         }
         file
     };
-    running.is_hub() != read.is_hub() || without_what_is_changed(running) != without_what_is_changed(read)
+    without_what_is_changed(running) != without_what_is_changed(read)
 }
 
 fn uplink_config(file: &GatewayFile, table: &UplinkTable) -> UplinkConfig {
@@ -226,7 +237,7 @@ pub(super) fn uplink(file: &GatewayFile, table: &UplinkTable) -> Result<UplinkGa
 
 /// Applies the settings that can change, like [`reload_split`].
 pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> String {
-    let ShapeTable::Uplink(table) = &file.shape else { return NOTHING.to_owned() };
+    let ShapeTable::Uplink(table) = &file.shape else { return String::new() };
     gateway.set_policy(policy(file));
     gateway.set_client_address(client_address(&table.taken));
     ONE_BOX.to_owned()
@@ -271,7 +282,7 @@ pub(super) fn relay(file: &GatewayFile, table: &RelayTable) -> Result<RelayGatew
 
 /// Applies the settings that can change, like [`reload_split`].
 pub(super) fn reload_relay(gateway: &mut RelayGateway, file: &GatewayFile) -> String {
-    let ShapeTable::Relay(table) = &file.shape else { return NOTHING.to_owned() };
+    let ShapeTable::Relay(table) = &file.shape else { return String::new() };
     gateway.set_policy(policy(file));
     gateway.set_client_address(client_address(&table.taken));
     ONE_BOX.to_owned()
@@ -314,6 +325,34 @@ mod tests {
             let read = |text: String| GatewayFile::parse(&text, "file").unwrap_or_else(|errors| panic!("{errors}"));
             assert_eq!(waits(&read(hub(before)), &read(hub(after))), of_hub, "{after}");
             assert_eq!(waits(&read(alone(before)), &read(alone(after))), of_one, "{after}");
+        }
+    }
+
+    /// A reload applies nothing of a file for another kind of gateway.
+    #[test]
+    fn what_a_reload_cannot_change() {
+        let key = PrivateKey::generate().public().to_string();
+        let two = |tunnel: &str, rest: &str| format!("[tunnel]\nprivate_key = \"key\"\n{tunnel}{rest}");
+        let peer = format!("peer_key = \"{key}\"\n");
+        let peers =
+            |shape: &str| format!("[[peers]]\nname = \"a\"\nkey = \"{key}\"\nprefixes = [\"10.1.0.0/24\"]\n{shape}");
+        let link = "[link]\naddresses = [\"10.8.0.1/24\"]\n";
+        let kinds = [
+            two(&peer, "[split]\n"),
+            two(&peer, link),
+            two("", &format!("[split]\n{}", peers(""))),
+            two("", &format!("[split]\n{link}{}", peers("shape = \"split\"\n"))),
+            "[uplink]\nsatellite = [\"sat0\"]\n".to_owned(),
+            "[uplink]\nsatellite = [\"sat0\"]\nsender = \"kernel\"\n".to_owned(),
+        ];
+        let files = kinds.map(|kind| {
+            let text = format!("name = \"x\"\n[satellite]\nrate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\n{kind}");
+            GatewayFile::parse(&text, "file").unwrap_or_else(|errors| panic!("{errors}"))
+        });
+        for (n, running) in files.iter().enumerate() {
+            for (m, read) in files.iter().enumerate() {
+                assert_eq!(other_kind(running, read).is_none(), n == m, "{n} {m}");
+            }
         }
     }
 }

@@ -123,6 +123,17 @@ fn a_reload_while_the_peer_is_gone() {
     assert!([ErrorKind::ConnectionReset, ErrorKind::ConnectionRefused].contains(&kind), "{kind:?}");
     reload(&old, 2);
     until("they pass by", || asked(&pair).is_ok());
+    // The settings of a hub, with which connections would be refused, are for the next start.
+    let (mine, peers): (Vec<_>, Vec<_>) = old.lines().partition(|line| !line.starts_with("peer"));
+    let key = peers.iter().find_map(|line| line.strip_prefix("peer_key = ")).expect("it has a key");
+    let hub = format!("{}\n[[peers]]\nname = \"far\"\nkey = {key}\nprefixes = [\"10.2.0.0/24\"]\n", mine.join("\n"));
+    reload(&hub, 3);
+    let said = pair.said("near");
+    assert!(said.contains("nothing changes before the next start: the file has `[[peers]]`"), "{said}");
+    for _ in 0..5 {
+        asked(&pair).expect("directly");
+        std::thread::sleep(Duration::from_millis(100));
+    }
     pair.gateways[0].signal("TERM");
     pair.gateways[0].ends();
 }

@@ -11,7 +11,7 @@ use bentpipe_io::LinkEndpointConfig;
 
 use super::failure::Failure;
 use super::plan;
-use super::preshared::Preshared;
+use super::preshared::{Preshared, place};
 use crate::log::note;
 use crate::settings::{GatewayFile, PeerTable};
 use crate::state::last_endpoints;
@@ -43,18 +43,11 @@ impl Peers {
     fn are_others(&self, path: &Path, file: &GatewayFile) -> Result<(), Failure> {
         let own = self.private.public();
         let is_own = |table: &&PeerTable| table.key == own;
-        match file.peers.iter().find(is_own).map(|table| &table.name) {
-            None => Ok(()),
-            Some(None) => {
-                let message = "tunnel.peer_key is this box's own public key";
-                Err(Failure::usage(message, Some("each box needs the other's public key")))
-            }
-            Some(Some(name)) => {
-                let message = "this is this box's own public key".to_owned();
-                let expected = "the public key of the peer".to_owned();
-                Err(plan::mistake(path, &format!("peers.{name}.key"), message, expected)?)
-            }
-        }
+        let Some(table) = file.peers.iter().find(is_own) else { return Ok(()) };
+        let key = if table.name.is_some() { "key" } else { "peer_key" };
+        let message = "this is this box's own public key".to_owned();
+        let expected = "the public key of the peer".to_owned();
+        Err(plan::mistake(path, &format!("{}.{key}", place(table)), message, expected)?)
     }
 
     /// The settings of all peers in the file, for the gateway.
@@ -308,6 +301,30 @@ mod tests {
         }
         for heavy in ["rate = \"2 Mbit/s\"\n", "round_trip = \"1 s\"\n", "endpoint = \"192.0.2.1:4500\"\n"] {
             assert!(!is_light(&had, &peer(heavy)), "{heavy}");
+        }
+    }
+
+    /// A key given to the wrong box is found before the gateway starts. The error names the place of the key.
+    #[test]
+    fn a_peer_is_another_box() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let own = PrivateKey::generate();
+        let private = folder.path().join("key");
+        std::fs::write(&private, &*own.reveal()).expect("a file");
+        std::fs::set_permissions(&private, std::fs::Permissions::from_mode(0o600)).expect("it is ours");
+        let head = "name = \"x\"\n[satellite]\nrate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\n[split]\n[tunnel]\nprivate_key = \"key\"\n";
+        let key = own.public();
+        for (rest, place) in [
+            (format!("peer_key = \"{key}\"\n"), "x.toml:8:"),
+            (format!("[[peers]]\nname = \"a\"\nprefixes = [\"10.1.0.0/24\"]\nkey = \"{key}\"\n"), "x.toml:11:"),
+        ] {
+            let path = folder.path().join("x.toml");
+            std::fs::write(&path, format!("{head}{rest}")).expect("a file");
+            let (file, _) = GatewayFile::load_with_warnings(&path).unwrap_or_else(|errors| panic!("{errors}"));
+            let Err(Failure::Settings(errors)) = Peers::new(&path, &file) else { panic!("it names no place: {rest}") };
+            let text = errors.render(false);
+            assert!(text.contains(place) && text.contains("this box's own public key"), "{text}");
         }
     }
 }

@@ -59,8 +59,12 @@ impl Preshared {
     }
 }
 
+/// The place of a peer's table in the settings.
+pub(super) fn place(table: &PeerTable) -> String {
+    table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"))
+}
+
 fn read(path: &Path, table: &PeerTable) -> Result<Option<PresharedKey>, Failure> {
-    let place = table.name.as_ref().map_or_else(|| "tunnel".to_owned(), |name| format!("peers.{name}"));
-    let key = format!("{place}.preshared_key");
+    let key = format!("{}.preshared_key", place(table));
     table.preshared_key.as_deref().map(|file| plan::secret(path, &key, file)).transpose()
 }

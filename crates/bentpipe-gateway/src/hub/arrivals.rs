@@ -46,6 +46,8 @@ const ALONE_AFTER: Duration = Duration::from_millis(100);
 pub(super) const STRIDE: u32 = 4;
 /// If a group takes this long, the other datagrams of the turn are measured one by one.
 const COSTLY: Duration = Duration::from_micros(50);
+/// Maximum that is charged at once: more than a group of datagrams takes. If the clock says more, the process was stopped meanwhile.
+const MAX_CHARGE: Duration = Duration::from_millis(100);
 /// Memory in bytes of all waiting datagrams. Each peer may use as much as is free (Choudhury and Hahne 1998): a single
 /// peer gets half, and several greedy peers get equal parts.
 const ROOM: u64 = 8 << 20;
@@ -83,6 +85,7 @@ impl Queue {
     }
 
     fn charge(&mut self, spent: Duration) {
+        let spent = spent.min(MAX_CHARGE);
         self.left = self.left.saturating_sub(nanos(spent));
         self.spent += spent;
     }

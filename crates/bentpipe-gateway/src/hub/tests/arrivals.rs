@@ -10,6 +10,8 @@ struct Table {
     read_at: Time,
     laps: usize,
     worked_off: Vec<(Slot, Time)>,
+    /// The process is stopped for this long while it works off the next datagram of the first terminal.
+    pause: Duration,
 }
 
 impl Meter for Table {
@@ -20,6 +22,9 @@ impl Meter for Table {
 
     fn worked_off(&mut self, slot: Slot) {
         self.now += self.costs[usize::from(slot.0)];
+        if slot == Slot(0) {
+            self.now += std::mem::take(&mut self.pause);
+        }
         self.worked_off.push((slot, self.now));
     }
 }
@@ -42,7 +47,7 @@ impl Driven {
         world.quiet(3);
         world.now += silent;
         let (now, costs) = (world.now, costs.to_vec());
-        let table = Table { costs, now, read_at: now, laps: 0, worked_off: Vec::new() };
+        let table = Table { costs, now, read_at: now, laps: 0, worked_off: Vec::new(), pause: Duration::ZERO };
         let clocks = vec![now; world.terminals.len()];
         Driven { world, table, socket: VecDeque::new(), clocks, max_waiting: 0, out: vec![0; 1 << 16] }
     }
@@ -175,6 +180,22 @@ fn the_time_of_each_is_shown() {
     assert!(spent[1] <= whole[1] + doubt, "{spent:?} of {whole:?}");
     drop(driven.world.hub.remove(Slot(0)));
     assert_eq!(driven.world.hub.spent(Slot(1)), None, "a single one is not measured");
+}
+
+/// The process was stopped for an hour while it worked off a datagram of one terminal. That terminal has its turns again soon.
+#[test]
+fn a_pause_is_nobodys_work() {
+    let mut driven = Driven::new(&[US(20); 2], MS(0));
+    driven.send(0, 500, MS(0));
+    driven.send(1, 30_000, MS(0));
+    driven.table.pause = Duration::from_secs(3600);
+    driven.run();
+    let mut times = driven.table.worked_off.iter().filter(|(slot, _)| *slot == Slot(0)).map(|(_, at)| *at);
+    let resumed = times.next().expect("the one that took an hour");
+    // Those that are measured with it, and the next one.
+    let next = times.nth(STRIDE as usize).expect("there are more");
+    assert!(next - resumed < MS(150), "{:?}", next - resumed);
+    assert!(driven.world.hub.spent(Slot(0)).expect("of several") < MS(200));
 }
 
 /// A terminal of several that alone has something to say: nothing is copied, and the clock is seldom read.

@@ -109,8 +109,8 @@ enum SameShape {
 /// If this many packets have arrived and none could be expanded, the peer does not send IP packets.
 const UNEXPANDED: u64 = 3;
 
-/// Maximum number of waiting acknowledgements: probes arrive one by one.
-const MAX_ACKS: usize = 8;
+/// Maximum number of waiting acknowledgements: more than a round of probes has.
+const MAX_ACKS: usize = 16;
 
 impl Carrier {
     /// Creates an end that has received nothing yet.

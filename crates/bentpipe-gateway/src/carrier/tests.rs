@@ -10,7 +10,7 @@ use bentpipe_engine::Step;
 use bentpipe_engine::units::{Duration, Rate, Time};
 
 use super::{Carried, Carrier, PathChange};
-use crate::tunnel::{Event, PrivateKey, TunnelConfig};
+use crate::tunnel::{DATA_HEADER, Event, PrivateKey, TunnelConfig, What};
 use crate::{Satellite, for_streams};
 
 const DELAY: Duration = Duration::from_millis(300);
@@ -234,6 +234,23 @@ fn packets_of_ipv6_pass_short_paths() {
         assert!(world.arrived >= 1_000_000, "{mtu}: {}", world.arrived);
         assert!(world.ends[0].stats().cut > 700, "{mtu}");
     }
+}
+
+/// A round of probes that comes at once is acknowledged probe by probe.
+#[test]
+fn a_round_of_probes_is_acknowledged() {
+    let mut world = World::new();
+    world.run(world.after(5), u64::MAX, |_| None);
+    let (now, mut out) = (world.now, vec![0; 1 << 16]);
+    let [sender, receiver] = &mut world.ends;
+    let acknowledged = receiver.tunnel.stats().sent;
+    for id in 1000_u32..1009 {
+        out[DATA_HEADER..DATA_HEADER + 4].copy_from_slice(&id.to_le_bytes());
+        let sealed = sender.tunnel.seal(now, What::Probe, 4, &mut out).expect("it is up");
+        receiver.receive(now, address(1), &mut out[..sealed.len]);
+    }
+    while let Step::Do(_) = receiver.poll(now, 1, &mut out) {}
+    assert_eq!(receiver.tunnel.stats().sent - acknowledged, 9);
 }
 
 /// The parts of a frame of the old link are neither sent nor joined on the new one.

@@ -39,8 +39,8 @@ const MIN_MTU: u16 = 1280;
 const MESSAGES: u32 = 100;
 const MESSAGE_REFILL: Duration = Duration::from_millis(10);
 
-/// Maximum number of packets that the trains read in a turn may have together, of which the last may be exceeded: 512 trains of 64 kB
-/// over an MTU of 1500. While they are read, nothing is received from peers.
+/// No further train is read in a turn once the trains had this many packets: those of 512 trains of 64 kB over an MTU of 1500. While
+/// they are read, nothing is received from peers.
 const MAX_PACKETS: usize = 512 * 45;
 
 /// Carries IP packets. The host routes traffic for the link into the device.

@@ -64,6 +64,7 @@ fn write(out: &mut (impl Write + AsFd), count: &AtomicU64, text: impl Display) {
     let missing = count.swap(0, Ordering::Relaxed);
     let before = match missing {
         0 => String::new(),
+        1 => "(a line is missing here: standard error was full)\n".to_owned(),
         missing => format!("({missing} lines are missing here: standard error was full)\n"),
     };
     for part in format!("{before}{text}\n").as_bytes().chunks(AT_ONCE_BYTES) {
@@ -105,8 +106,12 @@ mod tests {
         for n in 3..5 {
             write(file.as_file_mut(), &count, n);
         }
+        write(&mut full, &count, 5);
+        write(file.as_file_mut(), &count, 6);
         let text = std::fs::read_to_string(file.path()).expect("it is there");
-        assert_eq!(text, "(3 lines are missing here: standard error was full)\n3\n4\n");
+        let lines = ["(3 lines are missing here: standard error was full)", "3", "4"];
+        let more = ["(a line is missing here: standard error was full)", "6"];
+        assert_eq!(text.lines().collect::<Vec<_>>(), [&lines[..], &more].concat());
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn gateway_page() -> Result<String, Failure> {
     let mut text = "# Gateway keys\n\n\
         A gateway file is a TOML file for `bentpipe gateway run FILE`. Quantities carry units, as in\n\
         [scenarios](scenario.md#quantities). `bentpipe schema gateway` prints the same keys as a JSON schema for editors.\n\
-        A file has exactly one of `[split]`, `[link]` and `[uplink]`.\n"
+        A file has one of `[split]`, `[link]` and `[uplink]`; with `[[peers]]` it may have both `[split]` and `[link]`.\n"
         .to_owned();
     for table in &gateway_keys()? {
         section(&mut text, table, "scenario.md");

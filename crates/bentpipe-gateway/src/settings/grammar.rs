@@ -253,7 +253,7 @@ pub(super) const UPLINK: &[Field] = &[
     field(
         "mtu",
         Shape::SIZE,
-        "`sender = \"engine\"`: Largest MTU that the path to the clients may have. A smaller one is known only of the box's own route. Default: 1500 B.",
+        "`sender = \"engine\"`: Largest MTU that the path to the clients may have. A smaller MTU is noticed only on the box's own route. Default: 1500 B.",
     ),
     uplink::EARLY_ACCEPT,
     field(

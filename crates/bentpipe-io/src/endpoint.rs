@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use bentpipe_engine::tcp::{
-    Abort, Connection, FIRST_BYTE, Fresh, Input, Output, Role, Segment, State, TcpConfig, Verdict,
+    ASSUMED_MSS_IPV6, Abort, Connection, FIRST_BYTE, Fresh, Input, Output, Role, Segment, State, TcpConfig, Verdict,
 };
 use bentpipe_engine::units::Time;
 use bentpipe_engine::wire::ip::{self, Addresses, Ports};
@@ -39,9 +39,6 @@ pub enum Receipt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("connection closing")]
 pub struct Closing;
-
-/// The default MSS over IPv6, for a SYN without the option; over IPv4 it is 536 (RFC 9293 §3.7.1).
-const ASSUMED_MSS_IPV6: u16 = 1220;
 
 /// One end of a connection, with buffers.
 #[derive(Debug)]

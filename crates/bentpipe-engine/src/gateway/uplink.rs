@@ -1,8 +1,8 @@
 //! The sender of `uplink` towards the clients, and the connection settings that follow from the link.
 
 use crate::rtt::RtoConfig;
-use crate::tcp::TcpConfig;
 use crate::tcp::variant::Startup;
+use crate::tcp::{ASSUMED_MSS_IPV6, TcpConfig};
 use crate::units::{Duration, Rate};
 
 /// Stray segments and retransmissions of the last FIN arrive within a few round trips, and nobody else uses the
@@ -61,11 +61,14 @@ impl UplinkSender {
     pub fn settings(&self, is_v6: bool, peer_mss: Option<u16>) -> TcpConfig {
         let UplinkSender { mut tcp, window, rate, round_trip, mtu } = *self;
         let headers = if is_v6 { 60 } else { 40 };
+        if is_v6 {
+            tcp.assumed_mss = ASSUMED_MSS_IPV6;
+        }
         tcp.mss = tcp.mss.min(mtu.saturating_sub(headers)).max(1);
         if let Some(window) = window {
             // Windows are given in segments of the length that this client will get.
             let options = if tcp.timestamps { 12 } else { 0 };
-            let mss = tcp.mss.min(peer_mss.unwrap_or(536)).saturating_sub(options).max(1);
+            let mss = tcp.mss_to(peer_mss).saturating_sub(options).max(1);
             let segments = u32::try_from(window.div_ceil(u64::from(mss))).unwrap_or(u32::MAX).max(1);
             match &mut tcp.variant.startup {
                 Startup::FixedWindow(fixed) => *fixed = segments,
@@ -112,6 +115,19 @@ mod tests {
         let default = RtoConfig::RFC6298.max_retries;
         assert_eq!([60_000, 5_000, 1_000].map(|max| settings(max, default, 600).max_retries), [120, 120, 600]);
         assert_eq!(settings(1_000, 4, 600).max_retries, 4);
+    }
+
+    /// A SYN without an MSS option stands for the default of its IP version (RFC 9293 §3.7.1), in the window, too.
+    #[test]
+    fn the_window_counts_the_segments_that_a_client_gets() {
+        let (rate, round_trip) =
+            (Rate::from_bits_per_second(10_000_000).expect("not zero"), Duration::from_millis(600));
+        let sender = UplinkSender { tcp: TcpConfig::default(), window: Some(750_000), rate, round_trip, mtu: 1500 };
+        for (is_v6, default) in [(false, 536), (true, 1220)] {
+            let clamp = |mss| sender.settings(is_v6, mss).window_clamp;
+            assert_eq!(clamp(None), clamp(Some(default)), "{is_v6}");
+            assert_eq!(clamp(Some(1)), clamp(Some(28)), "no host has less");
+        }
     }
 
     /// A timeout takes at most 5 s or eight round trips, and less if it is set.

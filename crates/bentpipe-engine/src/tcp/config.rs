@@ -133,12 +133,18 @@ pub struct Resume {
     pub min_rtt: Duration,
 }
 
+/// The MSS assumed over IPv6 for a peer whose SYN has no MSS option (RFC 9293 §3.7.1).
+pub const ASSUMED_MSS_IPV6: u16 = 1220;
+
+/// The minimum MSS of a peer: every host accepts datagrams of 68 bytes (RFC 791 §3.2), including 40 bytes of headers.
+const MIN_MSS: u16 = 28;
+
 /// The settings of one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConfig {
     /// Max payload of a segment in bytes, in both directions.
     pub mss: u16,
-    /// The MSS assumed for a peer whose SYN has no MSS option: 536 over IPv4, 1220 over IPv6 (RFC 9293 §3.7.1).
+    /// The MSS assumed for a peer whose SYN has no MSS option: 536 over IPv4, [`ASSUMED_MSS_IPV6`] over IPv6.
     pub assumed_mss: u16,
     /// The row of the table of variants.
     pub variant: Variant,
@@ -221,6 +227,11 @@ impl TcpConfig {
             return false;
         }
         self.shortcuts == Shortcuts::NONE
+    }
+
+    /// The longest segment, without options, to a peer whose SYN has this MSS option.
+    pub(crate) fn mss_to(&self, peer: Option<u16>) -> u16 {
+        self.mss.min(peer.unwrap_or(self.assumed_mss).max(MIN_MSS))
     }
 }
 

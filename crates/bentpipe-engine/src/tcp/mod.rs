@@ -39,7 +39,7 @@ use crate::wire::tcp::segment;
 pub use crate::rtt::{GiveUp, RtoConfig, RtoFloor, RtoTiming, RttClock, RttEstimator};
 pub use crate::wire::tcp::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, SackBlocks, Segment, SynOptions, Timestamps};
 pub use abort::Abort;
-pub use config::{Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
+pub use config::{ASSUMED_MSS_IPV6, Handshake, Resume, Shortcuts, SsthreshBase, TcbSharing, TcpConfig, WindowUnit};
 pub use connection::{Closed, Connection, Duplex, Input, Ordinary, Output, Resting, Role, State, TcpStats, Verdict};
 pub use ecn::{EcnMode, EcnOption, EcnUse};
 pub use loss::Outstanding;

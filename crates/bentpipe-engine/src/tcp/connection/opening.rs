@@ -10,9 +10,6 @@ use crate::tcp::segment::{FIRST_BYTE, Flags, MAX_SACK_BLOCKS, Segment};
 use crate::tcp::sending::{Protocol, SendingHalf};
 use crate::units::Time;
 
-/// The minimum MSS of a peer: every host accepts datagrams of 68 bytes (RFC 791 §3.2), including 40 bytes of headers.
-const MIN_MSS: u16 = 28;
-
 impl<S: SendingHalf> Duplex<S> {
     pub(super) fn on_open<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         if self.state != State::Closed {
@@ -137,8 +134,7 @@ impl<S: SendingHalf> Duplex<S> {
     /// §2), so they are subtracted from what we send. SACK blocks come and go, and are subtracted when a segment is
     /// chosen.
     fn effective_mss(&self, peer: Option<u16>) -> u16 {
-        let mss = self.config.mss.min(peer.unwrap_or(self.config.assumed_mss).max(MIN_MSS));
-        mss.saturating_sub(if self.kept.timestamps { 12 } else { 0 }).max(1)
+        self.config.mss_to(peer).saturating_sub(if self.kept.timestamps { 12 } else { 0 }).max(1)
     }
 
     pub(super) fn establish<P: Probe>(&mut self, cx: &mut Context<'_, P>, mss: u16) {

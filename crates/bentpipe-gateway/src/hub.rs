@@ -63,7 +63,10 @@ struct Terminal {
 pub struct Hub {
     rate: Option<Rate>,
     terminals: BTreeMap<Slot, Terminal>,
+    /// Slots of terminals that were removed. If there are none, the used ones are the lowest.
+    gaps: BTreeSet<Slot>,
     marks: BTreeMap<[u8; 8], Slot>,
+    keys: BTreeMap<PublicKey, Slot>,
     /// Carriers that may have something to do, in the order of their turns.
     active: VecDeque<Slot>,
     /// The other carriers, by the time at which they must be polled.
@@ -98,7 +101,9 @@ impl Hub {
         Hub {
             rate,
             terminals: BTreeMap::new(),
+            gaps: BTreeSet::new(),
             marks: BTreeMap::new(),
+            keys: BTreeMap::new(),
             active: VecDeque::new(),
             waiting: BTreeSet::new(),
             heard: BTreeSet::new(),
@@ -115,16 +120,16 @@ impl Hub {
     /// # Errors
     /// Fails if another terminal has the same key, or if no slot is free.
     pub fn add(&mut self, now: Time, config: TerminalConfig) -> Result<Slot, AddError> {
-        let is_free = |slot: &Slot| !self.terminals.contains_key(slot);
-        // If there is no gap among the used slots, the next one is free.
-        let next = u16::try_from(self.terminals.len()).ok().map(Slot).filter(is_free);
-        let slot = next.or_else(|| (0..=u16::MAX).map(Slot).find(is_free)).ok_or(AddError::Full)?;
+        let next = || u16::try_from(self.terminals.len()).ok().map(Slot);
+        let slot = self.gaps.first().copied().or_else(next).ok_or(AddError::Full)?;
         let carrier = Carrier::new(config.tunnel, config.link, now).in_slot(slot.0);
         let mark = carrier.tunnel().mark();
         if self.marks.contains_key(&mark) {
             return Err(AddError::SameKey);
         }
+        self.gaps.remove(&slot);
         self.marks.insert(mark, slot);
+        self.keys.insert(carrier.tunnel().peer(), slot);
         let weight = config.weight.max(1);
         let arrived = Queue::default();
         let terminal = Terminal { carrier, weight, deficit: 0, is_active: false, wake_at: None, arrived };
@@ -136,7 +141,9 @@ impl Hub {
     /// Removes a terminal and wipes its keys. Its later datagrams then belong to no terminal.
     pub fn remove(&mut self, slot: Slot) -> Option<Carrier> {
         let terminal = self.terminals.remove(&slot)?;
+        self.gaps.insert(slot);
         self.marks.remove(&terminal.carrier.tunnel().mark());
+        self.keys.remove(&terminal.carrier.tunnel().peer());
         self.active.retain(|other| *other != slot);
         self.heard.remove(&slot);
         self.served.remove(&slot);
@@ -149,7 +156,7 @@ impl Hub {
 
     /// The slot of a terminal.
     pub(crate) fn slot_of(&self, peer: &PublicKey) -> Option<Slot> {
-        self.terminals.iter().find(|(_, terminal)| terminal.carrier.tunnel().peer() == *peer).map(|(slot, _)| *slot)
+        self.keys.get(peer).copied()
     }
 
     /// The terminals.

@@ -1,6 +1,7 @@
 //! The peers of a box, and the prefixes behind each.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -53,6 +54,8 @@ impl PeerConfig {
 pub(crate) struct Routes {
     /// Prefixes by IP version and first address.
     prefixes: BTreeMap<(bool, u128), (Prefix, Slot)>,
+    /// The prefixes behind each peer.
+    behind: BTreeMap<Slot, Vec<Prefix>>,
     /// The peer behind which all addresses lie, if there is only one.
     all: Option<Slot>,
 }
@@ -65,13 +68,21 @@ impl Routes {
             None => self.all = Some(slot),
             Some(prefixes) => {
                 self.prefixes.extend(prefixes.iter().map(|prefix| (prefix.first(), (*prefix, slot))));
+                self.behind.insert(slot, prefixes.to_vec());
             }
         }
     }
 
     /// Removes the destinations of the peer in `slot`.
     pub(crate) fn remove(&mut self, slot: Slot) {
-        self.prefixes.retain(|_, (_, other)| *other != slot);
+        for prefix in self.behind.remove(&slot).unwrap_or_default() {
+            // By now it may be another peer's.
+            if let Entry::Occupied(entry) = self.prefixes.entry(prefix.first())
+                && entry.get().1 == slot
+            {
+                entry.remove();
+            }
+        }
         self.all = self.all.filter(|other| *other != slot);
     }
 
@@ -141,6 +152,13 @@ mod tests {
         );
         routes.remove(Slot(2));
         assert_eq!(of(&routes, "10.2.1.7"), None);
+        // Two peers exchange their prefixes, one after the other.
+        routes.set(Slot(2), Some(&prefixes(&["10.4.0.0/16"])));
+        routes.set(Slot(1), Some(&prefixes(&["10.4.0.0/16"])));
+        routes.set(Slot(2), Some(&prefixes(&["10.3.0.0/16"])));
+        assert_eq!([of(&routes, "10.3.0.1"), of(&routes, "10.4.0.1")], [Some(2), Some(1)]);
+        routes.set(Slot(1), Some(&prefixes(&["10.3.0.0/16"])));
+        routes.remove(Slot(2));
         routes.set(Slot(4), None);
         assert_eq!([of(&routes, "10.2.1.7"), of(&routes, "10.3.0.1")], [Some(4), Some(1)]);
     }

@@ -242,6 +242,7 @@ fn terminals_come_and_go() {
     let removed = world.hub.remove(Slot(1)).expect("it is there");
     assert!(removed.is_up());
     drop(removed);
+    assert_eq!(world.hub.slot_of(&world.keys[1].public()), None);
     assert_eq!(world.hub.add(world.now, world.config(0, 1_000_000, 1)), Err(AddError::SameKey));
     world.arrived = vec![0; 3];
     world.run(Duration::from_secs(30), |hub, now| greedy(hub, now, [0, 2].into_iter()));

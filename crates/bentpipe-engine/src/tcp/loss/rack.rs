@@ -316,7 +316,6 @@ impl Rack {
             self.segments.push_back(Sent { start, end, at: now, retransmitted: false, state: State::InFlight });
             return;
         }
-        self.again.push_back((now, start));
         for at in self.index(start).. {
             let Some(segment) = self.segments.get(at).copied().filter(|segment| segment.start < end) else { break };
             if segment.end > end {
@@ -333,6 +332,7 @@ impl Rack {
             let segment = &mut self.segments[at];
             if segment.state == State::InFlight {
                 (segment.at, segment.retransmitted) = (now, true);
+                self.again.push_back((now, segment.start));
             }
         }
         if end > known {

@@ -206,6 +206,23 @@ fn a_lost_retransmission_is_found() {
     assert_eq!(rack.first_lost(), Some((1000, 2000)));
 }
 
+/// Two lost segments of 100 bytes are sent again as one of 200, which is lost as well: data sent after it shows that both still are.
+#[test]
+fn a_lost_retransmission_of_two_segments_is_found() {
+    let mut rack = Rack::default();
+    (0..10).for_each(|n| rack.on_sent(100 * n, 100 * (n + 1), at(n)));
+    rack.on_ack(100, at(100));
+    rack.on_sack(300, 600, None, at(105));
+    assert!(rack.detect(at(105), false, Some(ms(100))));
+    assert_eq!(rack.lost.len(), 2);
+    rack.on_sent(100, 300, at(105));
+    rack.on_sent(1000, 1100, at(106));
+    rack.on_sack(1000, 1100, None, at(206));
+    assert!(rack.detect(at(206), true, Some(ms(100))));
+    // The last four, which nobody has reported, are lost with them.
+    assert_eq!(rack.lost.iter().copied().collect::<Vec<_>>(), [100, 200, 600, 700, 800, 900]);
+}
+
 /// Half of the second segment is sent again. The other half is as old as it was.
 #[test]
 fn the_rest_of_a_segment_can_be_lost() {
@@ -338,9 +355,14 @@ proptest! {
                 }
                 4 => {
                     let Some((start, end)) = rack.first_lost() else { continue };
+                    // It may be joined with those that follow it.
+                    let end = (end + 1000 * (count / 3)).min(1000 * max);
                     rack.on_sent(start, end, time);
-                    let segment = &mut literal.segments[(start / 1000) as usize];
-                    (segment.state, segment.at, segment.retransmitted) = (State::InFlight, time, true);
+                    for segment in &mut literal.segments[(start / 1000) as usize..(end / 1000) as usize] {
+                        if segment.state != State::Sacked {
+                            (segment.state, segment.at, segment.retransmitted) = (State::InFlight, time, true);
+                        }
+                    }
                 }
                 _ => {}
             }

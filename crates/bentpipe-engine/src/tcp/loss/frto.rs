@@ -34,6 +34,8 @@ pub(in crate::tcp) struct Frto {
     stage: Stage,
     ssthresh: u64,
     flight: u64,
+    /// Bytes retransmitted before the first ACK, from the first one not acknowledged.
+    resent: u32,
     /// Number of new segments that may still be sent regardless of the congestion window, to see whether they are
     /// acknowledged before the retransmissions.
     probes: u8,
@@ -44,7 +46,7 @@ const PROBES: u8 = 2;
 
 impl Frto {
     pub(in crate::tcp) fn new(enabled: bool) -> Self {
-        Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0, probes: 0 }
+        Frto { enabled, stage: Stage::Off, ssthresh: 0, flight: 0, resent: 0, probes: 0 }
     }
 
     /// Starts the test at a timeout. `is_new`: the timeout is neither during a recovery nor repeated (RFC 5682 §2.1
@@ -56,7 +58,14 @@ impl Frto {
             self.stage = Stage::First;
             // The maximum of window and threshold, so that the old operating point is restored (RFC 4015 §3).
             self.ssthresh = if ssthresh == u64::MAX { ssthresh } else { ssthresh.max(cwnd) };
-            self.flight = flight;
+            (self.flight, self.resent) = (flight, 0);
+        }
+    }
+
+    /// Records a retransmission that ends `bytes` after `snd_una`.
+    pub(in crate::tcp) fn on_retransmitted(&mut self, bytes: u64) {
+        if self.stage == Stage::First {
+            self.resent = self.resent.max(u32::try_from(bytes).unwrap_or(u32::MAX));
         }
     }
 
@@ -71,16 +80,24 @@ impl Frto {
         (self.stage, self.probes) = (Stage::Off, 0);
     }
 
-    /// Takes an ACK that advances to `ack`; `more`: there is data that was never sent.
-    pub(in crate::tcp) fn on_new_ack(&mut self, ack: u64, recover: Option<u64>, more: bool) -> FrtoVerdict {
+    /// Takes an ACK that advances from `una` to `ack`; `more`: there is data that was never sent.
+    pub(in crate::tcp) fn on_new_ack(
+        &mut self,
+        (una, ack): (u64, u64),
+        recover: Option<u64>,
+        more: bool,
+    ) -> FrtoVerdict {
         match self.stage {
             Stage::Off => FrtoVerdict::Conventional,
-            // The retransmission filled the whole hole, or there is nothing new to test with.
-            Stage::First if recover.is_some_and(|recover| ack >= recover) || !more => {
-                self.stage = Stage::Off;
-                FrtoVerdict::Conventional
-            }
             Stage::First => {
+                //= RFC 5682 §2.1 step 2a: "the acknowledgment does not acknowledge all of the data that was retransmitted in step 1"
+                // The next ACK may then be of the retransmission, too.
+                let is_part = ack - una < self.resent.into();
+                // The retransmission filled the whole hole, or there is nothing new to test with.
+                if recover.is_some_and(|recover| ack >= recover) || !more || is_part {
+                    self.stage = Stage::Off;
+                    return FrtoVerdict::Conventional;
+                }
                 self.stage = Stage::Second;
                 self.probes = PROBES;
                 FrtoVerdict::SendNew
@@ -122,6 +139,20 @@ impl Frto {
 mod tests {
     use super::*;
 
+    /// RFC 5682 §2.1, step 2: nor does an ACK of a part of what was retransmitted at the timeout, here two short segments as one.
+    #[test]
+    fn an_ack_of_a_part_decides_nothing() {
+        for (ack, verdict) in [(19, FrtoVerdict::Conventional), (20, FrtoVerdict::SendNew)] {
+            let mut frto = Frto::new(true);
+            frto.on_timeout(true, 10, 20, 30);
+            frto.on_retransmitted(20);
+            assert_eq!(frto.on_new_ack((0, ack), Some(100), true), verdict);
+            // What is sent again afterwards does not count.
+            frto.on_retransmitted(90);
+            assert_eq!(frto.is_testing(), verdict == FrtoVerdict::SendNew);
+        }
+    }
+
     /// RFC 5682 §2.1, step 2: an ACK of everything that was outstanding at the timeout says nothing. One that stops short of it
     /// lets two new segments leave, and the next ACK that advances shows that the timeout was spurious.
     #[test]
@@ -129,13 +160,13 @@ mod tests {
         for (ack, verdict) in [(100, FrtoVerdict::Conventional), (99, FrtoVerdict::SendNew)] {
             let mut frto = Frto::new(true);
             frto.on_timeout(true, 10, 20, 30);
-            assert_eq!(frto.on_new_ack(ack, Some(100), true), verdict);
+            assert_eq!(frto.on_new_ack((0, ack), Some(100), true), verdict);
             let probes = [(); 3].map(|()| frto.take_probe());
             let tests = verdict == FrtoVerdict::SendNew;
             assert_eq!((probes, frto.is_testing()), ([tests, tests, false], tests));
             let spurious = FrtoVerdict::Spurious { ssthresh: 20, flight: 30 };
             let next = if tests { spurious } else { FrtoVerdict::Conventional };
-            assert_eq!(frto.on_new_ack(101, Some(100), true), next);
+            assert_eq!(frto.on_new_ack((ack, 101), Some(100), true), next);
         }
     }
 }

@@ -157,7 +157,7 @@ impl Sender {
         let is_full = self.recovery.covers(ack);
         let allowed = self.seq.peer.now.min(self.congestion.window.clamp());
         let more = self.seq.snd_max < self.seq.end().min(ack + allowed);
-        let verdict = self.frto.on_new_ack(ack, self.recovery.recover(), more);
+        let verdict = self.frto.on_new_ack((self.seq.snd_una, ack), self.recovery.recover(), more);
         let rtt = self.advance(cx, ack, sample);
         if self.departures.forgets_sack() {
             self.loss.scoreboard.clear();

@@ -246,6 +246,7 @@ impl Sender {
         } else {
             if self.recovery.phase() != Phase::Open {
                 self.undo.on_retransmitted(now);
+                self.frto.on_retransmitted(end.saturating_sub(self.seq.snd_una));
             }
             if !times_all {
                 self.timer.retransmitted(span.seq);

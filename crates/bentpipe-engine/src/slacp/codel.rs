@@ -40,7 +40,7 @@ impl Control {
             }
             while self.dropping && now >= self.drop_next {
                 let handle = packet?.handle;
-                self.count += 1;
+                self.count = self.count.saturating_add(1);
                 if judge(handle) {
                     self.drop_next = self.control_law(self.drop_next);
                     break;
@@ -139,6 +139,21 @@ mod tests {
             let mut codel = Control::new(CONFIG);
             assert!(!pop(&mut codel, at(1000), 50, left));
             assert_eq!(pop(&mut codel, at(1100), 50, left), stands, "{left}");
+        }
+    }
+
+    /// Marks drop nothing, so a flow that ignores them keeps its queue standing as long as it sends, and each packet is marked in the end.
+    #[test]
+    fn marks_that_are_ignored_do_not_end() {
+        let mut codel = Control { count: u32::MAX - 1, dropping: true, drop_next: at(1000), ..Control::new(CONFIG) };
+        codel.first_above = Some(at(900));
+        for ms in 1000..1010 {
+            let mut marks = 0;
+            let taken = codel.pop(at(ms), &mut || Some((packet(at(0)), 9000)), &mut |_| {
+                marks += 1;
+                true
+            });
+            assert!(taken.is_some() && marks == 1, "{ms} ms: {marks}");
         }
     }
 

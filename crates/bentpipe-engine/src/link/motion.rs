@@ -74,9 +74,14 @@ impl Motion {
         self.delay.is_some()
     }
 
+    /// True if packets leave in the order of arrival.
+    pub(super) fn keeps_order(&self) -> bool {
+        !self.overtakes && self.late.is_none()
+    }
+
     /// True if every packet leaves unchanged and in the order of arrival.
     pub(super) fn keeps_packets(&self) -> bool {
-        !self.overtakes && self.late.is_none() && self.corrupt.0 == 0.0 && self.twice.0 == 0.0
+        self.keeps_order() && self.corrupt.0 == 0.0 && self.twice.0 == 0.0
     }
 
     /// The arrival of a packet whose transmission ends at `end` and that would arrive at `arrives` with the link's own

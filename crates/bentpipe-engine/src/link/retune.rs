@@ -33,7 +33,7 @@ impl<P: Wire> Link<P> {
         let waiting = all.partition_point(|packet| packet.begun <= now);
         let begins = |n: usize| all.get(n).map_or(before.busy_until, |packet| packet.begun);
         let ends: Vec<Time> = (1..=all.len()).map(begins).collect();
-        let keeps_order = self.keeps_packets();
+        let keeps_order = self.sky.as_ref().is_none_or(|sky| sky.keeps_order());
         let mut free = before.busy_until.min(begins(waiting));
         let mut latest = Time::ZERO;
         for (n, packet) in all.iter_mut().enumerate() {
@@ -123,6 +123,18 @@ mod tests {
         link.retune(at(10), &config(1_000_000, 20), 1, "sat");
         // The first is on its way and the second on the line: they keep the 100 ms. The third would arrive at 44.
         assert_eq!(rest(&mut link), [(0, 108, true), (1, 116, true), (2, 116, true)]);
+    }
+
+    /// What a link does to packets besides does not change their order, unless it says so.
+    #[test]
+    fn a_shorter_delay_of_a_link_that_alters_packets_overtakes_nobody() {
+        let altering = |delay| LinkConfig { corrupt: Probability::ONE, ..config(1_000_000, delay) };
+        let mut link = Link::new(&altering(100), 1, "sat");
+        (0..3).for_each(|n| assert!(offer(&mut link, at(0), n)));
+        link.retune(at(10), &altering(20), 1, "sat");
+        assert!(offer(&mut link, at(24), 3));
+        let arrivals: Vec<(u32, u64)> = rest(&mut link).into_iter().map(|(n, millis, _)| (n, millis)).collect();
+        assert_eq!(arrivals, [(0, 108), (1, 116), (2, 116), (3, 116)]);
     }
 
     #[test]

@@ -87,6 +87,11 @@ impl Sky {
         self.last_arrival = latest;
     }
 
+    /// True if packets leave in the order of arrival.
+    pub(super) fn keeps_order(&self) -> bool {
+        self.motion.as_ref().is_none_or(|motion| motion.keeps_order())
+    }
+
     /// True if every packet leaves unchanged and in the order of arrival.
     pub(super) fn keeps_packets(&self) -> bool {
         self.motion.as_ref().is_none_or(|motion| motion.keeps_packets())

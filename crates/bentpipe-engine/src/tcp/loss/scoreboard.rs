@@ -265,6 +265,12 @@ impl Scoreboard {
         (start < limit).then_some((start, end.min(limit)))
     }
 
+    //= RFC 2018 §5: "the data sender will skip that segment during any later retransmission"
+    /// Where the first range begins that the peer has reported between `seq` and `edge`; `edge` if there is none, or if it begins at `seq`.
+    pub(in crate::tcp) fn next_reported(&self, seq: u64, edge: u64) -> u64 {
+        self.sacked.first_overlap(seq, edge).filter(|reported| reported.0 > seq).map_or(edge, |reported| reported.0)
+    }
+
     /// Records that everything up to `end` has now been retransmitted.
     pub(in crate::tcp) fn retransmitted(&mut self, end: u64) {
         if end > self.high_rxt {

@@ -27,7 +27,8 @@ impl Sender {
     fn choose_in_need(&mut self, now: Time) -> Option<Span> {
         if let Some(seq) = self.recovery.take_retransmission() {
             // Bytes after the lost ones may be included, within the peer's window.
-            return Some(self.span(seq, self.seq.right_edge(u64::MAX).max(self.seq.snd_max)));
+            let edge = self.seq.right_edge(u64::MAX).max(self.seq.snd_max);
+            return Some(self.span(seq, self.loss.scoreboard.next_reported(seq, edge)));
         }
         if !self.is_open {
             // Before the handshake is done, only the SYN is sent.

@@ -326,17 +326,17 @@ impl Store {
         Time::from_ticks(self.heads[parcel.slot() as usize].ack)
     }
 
-    /// True if a parcel is a bare ACK.
+    /// True if a parcel is a bare ACK. It may echo marks.
     pub(crate) fn is_bare_ack(&self, parcel: Parcel) -> bool {
         let Head { len, flags, marks, .. } = self.heads[parcel.slot() as usize];
-        marks & DATAGRAM == 0 && len == 0 && flags == Flags::ACK
+        marks & DATAGRAM == 0 && len == 0 && flags.without_ecn() == Flags::ACK
     }
 
-    /// The acknowledgement number of a bare ACK without SACK blocks, modulo 2^32.
+    /// The acknowledgement number of a bare ACK without SACK blocks and echo of marks, modulo 2^32.
     pub(crate) fn acknowledges(&self, parcel: Parcel) -> Option<u32> {
-        let Head { ack, marks, .. } = self.heads[parcel.slot() as usize];
+        let Head { ack, flags, marks, .. } = self.heads[parcel.slot() as usize];
         let has_blocks = marks & OPTIONS != 0 && !self.options[parcel.slot() as usize].sack.is_empty();
-        (self.is_bare_ack(parcel) && !has_blocks).then_some(ack as u32)
+        (self.is_bare_ack(parcel) && flags == Flags::ACK && !has_blocks).then_some(ack as u32)
     }
 
     /// A second parcel with the same packet.
@@ -403,6 +403,24 @@ mod tests {
     fn a_parcel_is_small() {
         // Rings hold parcels by value, so their size is the cost of a hop.
         assert_eq!((size_of::<Parcel>(), size_of::<Head>()), (12, 32));
+    }
+
+    /// Marks that an ACK echoes do not make it anything else, but it is not replaced by a later one.
+    #[test]
+    fn a_bare_ack_may_echo_marks() {
+        let ack = |flags, len| {
+            let mut store = Store::default();
+            let segment = Segment { len, ..Segment::new(flags) };
+            let end =
+                Packet { connection: ConnectionId(1), forward: true, wire_len: 40, body: Body::Tcp(segment) }.from();
+            let parcel = store.put_segment(end, 40, &segment);
+            (store.is_bare_ack(parcel), store.acknowledges(parcel).is_some())
+        };
+        assert_eq!(ack(Flags::ACK, 0), (true, true));
+        for echo in [Flags::ECE, Flags::CWR | Flags::ECE, Flags::AE | Flags::ECE] {
+            assert_eq!(ack(Flags::ACK | echo, 0), (true, false), "{echo:?}");
+        }
+        assert_eq!([ack(Flags::ACK, 1), ack(Flags::ACK | Flags::FIN, 0)], [(false, false); 2]);
     }
 
     #[test]

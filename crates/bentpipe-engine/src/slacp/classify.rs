@@ -16,11 +16,12 @@ pub struct Headers {
     pub source_port: Option<u16>,
     /// Destination port, if the protocol has ports.
     pub destination_port: Option<u16>,
-    /// True for a bare ACK of TCP. The next ACK replaces it, so it needs neither retransmission nor order.
+    /// True for a bare ACK of TCP, which may echo marks (RFC 3168, RFC 9768). The next ACK replaces it, so it needs neither retransmission
+    /// nor order.
     pub bare_ack: bool,
     /// The acknowledgement number of a bare ACK whose only options are timestamps, if it has any options. A later ACK
-    /// of the same flow then replaces it (RFC 3449 §5.2.1). An ACK with SACK blocks or MPTCP options is not replaced,
-    /// because a later one may not repeat them.
+    /// of the same flow then replaces it (RFC 3449 §5.2.1). An ACK with SACK blocks, MPTCP options or an echo of marks
+    /// is not replaced, because a later one may not repeat them.
     pub acknowledges: Option<u32>,
 }
 
@@ -110,7 +111,7 @@ pub fn read_with(packet: &[u8], secret: Option<&FlowHash>) -> (Headers, Flow) {
         source_port: ports.map(|ports| ports.source),
         destination_port: ports.map(|ports| ports.destination),
         bare_ack: bare_ack.is_some(),
-        acknowledges: bare_ack.and_then(acknowledged),
+        acknowledges: bare_ack.filter(|header| header[FLAGS] == ACK).and_then(acknowledged),
     };
     let addresses = &packet[seen.addresses];
     let of_ports = ports.map(|ports| {
@@ -140,19 +141,22 @@ impl FlowHash {
     }
 }
 
-/// Bytes of TCP's header without options.
+/// Bytes of TCP's header without options, and the position of its flags.
 const TCP_HEADER: usize = 20;
+const FLAGS: usize = 13;
+/// The flag ACK, and those of ECN: CWR and ECE.
+const ACK: u8 = 0x10;
+const ECN: u8 = 0xc0;
 
-/// The TCP header of a packet that has no flag but ACK and carries no payload.
+/// The TCP header of a packet that has no flags but ACK and those of ECN and carries no payload.
 fn bare_ack(packet: &[u8]) -> Option<&[u8]> {
-    const ACK: u8 = 0x10;
     let field = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]) as usize);
     let (start, end) = match packet[0] >> 4 {
         4 => ((packet[0] & 15) as usize * 4, field(2)?),
         _ => (40, field(4)? + 40),
     };
     let header = packet.get(start..end).filter(|header| header.len() >= TCP_HEADER)?;
-    (header[13] == ACK && (header[12] >> 4) as usize * 4 == header.len()).then_some(header)
+    (header[FLAGS] & !ECN == ACK && (header[12] >> 4) as usize * 4 == header.len()).then_some(header)
 }
 
 /// The acknowledgement number of a bare ACK with this header, if its only options are timestamps.
@@ -234,7 +238,8 @@ mod tests {
                 read(&packet).0.bare_ack
             };
             assert!(set(0, 0x10));
-            assert!(!set(1, 0x10) && !set(0, 0x12) && !set(0, 0x11), "data, SYN, FIN");
+            assert!(set(0, 0x50) && set(0, 0xd0), "with an echo of marks, also by accurate ECN");
+            assert!(!set(1, 0x10) && !set(0, 0x12) && !set(0, 0x11) && !set(0, 0x40), "data, SYN, FIN, no ACK");
         }
     }
 
@@ -257,6 +262,20 @@ mod tests {
         assert_eq!(says(&[1, 0, 5, 5]), Some(0xfffe_1234), "behind the end of the list");
         let sack = [1, 1, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         assert_eq!((says(&sack), says(&[30, 4, 0, 0]), says(&[1, 1, 8, 10])), (None, None, None));
+    }
+
+    /// Marks that an ACK echoes do not make it anything else, but it is not replaced by a later one.
+    #[test]
+    fn an_echo_of_marks_is_not_replaced() {
+        let says = |flags| {
+            let mut packet = v4(6, [80, 5001]);
+            packet.resize(40, 0);
+            packet[2..4].copy_from_slice(&40_u16.to_be_bytes());
+            (packet[32], packet[33]) = (5 << 4, flags);
+            let headers = read(&packet).0;
+            (headers.bare_ack, headers.acknowledges.is_some())
+        };
+        assert_eq!([0x10, 0x50, 0xd0].map(says), [(true, true), (true, false), (true, false)]);
     }
 
     #[test]

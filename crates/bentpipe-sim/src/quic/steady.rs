@@ -166,6 +166,8 @@ impl Controller for Steady {
         if is_persistent {
             self.set(0);
             self.doubles = true;
+            // The losses have had their effect: at the end of their round they would end the doubling at once.
+            self.round = Round::until(self.sent);
         }
     }
 
@@ -277,6 +279,30 @@ mod tests {
         // The minimum is one of packets, also if these become longer.
         control.on_mtu_update(1500);
         assert_eq!(control.window, 6000);
+    }
+
+    /// The losses that were a persistent congestion do not end the doubling: rounds without any follow, from four packets on.
+    #[test]
+    fn it_doubles_after_persistent_congestion() {
+        let start = Instant::now();
+        let mut control = known(Some(100 * MTU), 600, start);
+        (control.round.end, control.sent) = (99, 120);
+        // The ACK of a probe shows that all packets before it were lost.
+        control.acknowledge(start, MTU);
+        control.on_end_acks(start + Duration::from_millis(600), 0, false, Some(120));
+        control.on_congestion_event(start, start, true, 100 * MTU);
+        let (mut now, mut windows) = (start, Vec::new());
+        for _ in 0..4 {
+            let (first, packets, sent) = (control.sent, control.window / MTU, now);
+            control.on_sent(now, packets * MTU, first + packets);
+            now += Duration::from_millis(600);
+            for number in first + 1..=first + packets {
+                control.acknowledge(sent, MTU);
+                control.on_end_acks(now, 0, false, Some(number));
+            }
+            windows.push(control.window / MTU);
+        }
+        assert_eq!((windows, control.doubles), (vec![8, 16, 32, 64], true));
     }
 
     /// On a path of 40 ms a quarter is 10 ms, and less than 20 ms are no queue.

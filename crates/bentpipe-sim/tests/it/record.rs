@@ -110,10 +110,43 @@ fn hints_follow_the_window() {
     assert!(short.contains("over before slow start fills"), "{short}");
     let threshold = hints("initial_ssthresh = \"60 segments\"", "bytes = \"10 MB\"");
     assert!(threshold.contains("ends slow start before the queue overflows"), "{threshold}");
+    // Slow start ends at 20 segments, long before the pipe is full: a doubling from ten.
+    let early = hints("initial_ssthresh = \"20 segments\"", "bytes = \"10 MB\"");
+    assert!(early.contains("about 1 round trip, 0.2 s, to its first threshold of 19200 B, 0.38 BDP"), "{early}");
+    // Linux's send buffer of 4 MiB is less than the receive buffer. Here it is the limit.
+    let buffered = hints("profile = \"linux\"\nsend_buffer = \"19200 B\"", "bytes = \"10 MB\"");
+    assert!(buffered.contains("19200 B may be outstanding (send buffer), 0.38 BDP: the line can never"), "{buffered}");
+    assert!(!buffered.contains("overshoot"), "{buffered}");
     // The window of an end says nothing about a path on which the connection is split.
     let split =
         hints("window_clamp = \"20 segments\"", "bytes = \"10 MB\"\nsplit = [{ at = \"R\", buffer = \"1 MB\" }]");
     assert!(split.contains("the connection is split") && !split.contains("outstanding"), "{split}");
+    let ends = "bytes = \"10 MB\"\nspoof = { at = \"R\", buffer = \"30 packets\" }\n[[layers]]\nname = \"arq\"\nover = \"sat\"\n\
+                [[layers.channels]]\nname = \"all\"\ntransmissions = \"unlimited\"\nqueue = \"unlimited\"\n";
+    let ended = hints("window_clamp = \"20 segments\"", ends);
+    assert!(ended.contains("a gateway ends the connection") && !ended.contains("outstanding"), "{ended}");
+}
+
+/// Two windows, or one on a path that changes, may fill a line that one does not, and overflow its queue.
+#[test]
+fn hints_promise_nothing_of_a_path_that_changes_or_is_shared() {
+    let hints = |segments: u32, sky: &str, flow: &str| {
+        let text =
+            TWO_LINKS.replace("forward.drop_list = [3]", sky).replace("FLOW", &format!("bytes = \"10 MB\"\n{flow}"));
+        let text = text.replace("WINDOW", &format!("window_clamp = \"{segments} segments\""));
+        let scenario = Scenario::parse(&text, "two-links.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        Outlook::new(&scenario).expect("reachable").flows.remove(0).hints.join("\n")
+    };
+    assert!(hints(20, "", "").contains("never be busy") && hints(80, "", "").contains("never overflows"));
+    for (sky, flow) in [
+        ("", "count = 2"),
+        ("forward.schedule = [{ at = \"5 s\", rate = \"1 Mbit/s\" }]", ""),
+        ("backward.schedule = [{ at = \"5 s\", delay = \"50 ms\" }]", ""),
+    ] {
+        let [small, fits] = [20, 80].map(|segments| hints(segments, sky, flow));
+        assert!(small.contains("19200 B may be outstanding, 0.") && !small.contains("never"), "{small}");
+        assert!(fits.contains("76800 B may be outstanding, 1.") && !fits.contains("never"), "{fits}");
+    }
 }
 
 /// 200 ms of round trip; the default idle timeout is 30 s.

@@ -19,8 +19,12 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize, changes
         hints.push(format!("the rate changes: the limit is for the best rates that this transfer can meet{mean}"));
     }
     match &flow.kind {
+        FlowKind::Tcp(tcp) if tcp.spoof.is_some() => {
+            hints.push("a gateway ends the connection (`spoof`): its window is that of the path up to there".into());
+        }
         FlowKind::Tcp(tcp) if tcp.splits.is_empty() => {
-            window(outlook, tcp, &mut hints);
+            let is_steady = sharing == 0 && !changes && !outlook.delay_changes;
+            window(outlook, tcp, is_steady, &mut hints);
             startup(outlook, tcp, &mut hints);
         }
         FlowKind::Tcp(_) => hints.push("the connection is split: each leg has a window of its own".into()),
@@ -71,8 +75,8 @@ fn constant_window(outlook: &FlowOutlook, config: &StpConfig, hints: &mut Vec<St
     }
 }
 
-/// Maximum outstanding data that the ends allow, in bytes.
-fn max_outstanding(tcp: &TcpFlow) -> u64 {
+/// Maximum outstanding data that the ends allow, in bytes, and whether the send buffer is the limit.
+fn max_outstanding(tcp: &TcpFlow) -> (u64, bool) {
     let (data, other) = ends(tcp);
     let scaled = data.window_scaling && other.window_scaling;
     // RFC 7323 §2.3: at most 2^30 with scaling, 16 bits without.
@@ -82,7 +86,9 @@ fn max_outstanding(tcp: &TcpFlow) -> u64 {
         Startup::FixedWindow(segments) => u64::from(segments) * u64::from(data.mss),
         Startup::SlowStart => u64::MAX,
     };
-    u64::from(offered).min(clamp).min(fixed)
+    let window = u64::from(offered).min(clamp).min(fixed);
+    let buffer = data.send_buffer.unwrap_or(u64::MAX);
+    (window.min(buffer), buffer < window)
 }
 
 /// The end that sends the data, and the other end.
@@ -93,17 +99,22 @@ fn ends(tcp: &TcpFlow) -> (&TcpConfig, &TcpConfig) {
     }
 }
 
-fn window(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
+/// Compares the data that the ends allow to be outstanding with what the path holds. What follows for the line and its queue is said
+/// only if the path is the flow's own and always the same: `is_steady`.
+fn window(outlook: &FlowOutlook, tcp: &TcpFlow, is_steady: bool, hints: &mut Vec<String>) {
     let Some(bdp) = outlook.bdp_bytes.filter(|bdp| *bdp > 0) else { return };
-    let max = max_outstanding(tcp);
+    let (max, by_buffer) = max_outstanding(tcp);
     let bdps = max as f64 / bdp as f64;
     let room = outlook.queue.map_or(f64::INFINITY, |queue| queue.bdps);
+    let may = format!("at most {max} B may be outstanding{}", if by_buffer { " (send buffer)" } else { "" });
     if bdps < 1.0 {
-        hints.push(format!(
-            "at most {max} B may be outstanding, {bdps:.2} BDP: the line can never be busy all the time"
-        ));
+        let so = if is_steady { ": the line can never be busy all the time" } else { "" };
+        hints.push(format!("{may}, {bdps:.2} BDP{so}"));
     } else if bdps <= 1.0 + room && room.is_finite() {
-        hints.push(format!("at most {max} B may be outstanding, which fits pipe and queue: the queue never overflows"));
+        hints.push(match is_steady {
+            true => format!("{may}, which fits pipe and queue: the queue never overflows"),
+            false => format!("{may}, {bdps:.2} BDP"),
+        });
     }
 }
 
@@ -112,7 +123,7 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
     let (data, other) = ends(tcp);
     let holds = bdp + queue.bytes;
     let slow_start = matches!(data.variant.startup, Startup::SlowStart);
-    if !slow_start || max_outstanding(tcp) <= holds {
+    if !slow_start || max_outstanding(tcp).0 <= holds {
         return;
     }
     let payload = u64::from(data.mss).max(1);
@@ -125,18 +136,24 @@ fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
         Workload::Greedy { .. } => u64::MAX,
     };
     let threshold = data.initial_ssthresh.map_or(u64::MAX, |segments| u64::from(segments) * payload);
-    let rounds = doublings(initial, bdp, growth(data, other));
+    // A first threshold below the BDP ends slow start before the pipe is full.
+    let rounds = doublings(initial, bdp.min(threshold), growth(data, other));
     let seconds = f64::from(rounds) * outlook.rtt_ms / 1000.0;
+    let goal = match threshold < bdp {
+        true => format!("its first threshold of {threshold} B, {:.2} BDP", threshold as f64 / bdp as f64),
+        false => "a window of 1 BDP".to_owned(),
+    };
     // Before the window fills the pipe and the queue, as much has been acknowledged, minus the first window.
     if length <= holds {
         hints.push(format!(
             "the transfer is over before slow start fills pipe and queue: it is a matter of round trips ({rounds} of \
-             {:.0} ms to a window of 1 BDP)",
+             {:.0} ms to {goal})",
             outlook.rtt_ms
         ));
         return;
     }
-    hints.push(format!("slow start takes about {rounds} round trips, {seconds:.1} s, to a window of 1 BDP"));
+    let s = if rounds == 1 { "" } else { "s" };
+    hints.push(format!("slow start takes about {rounds} round trip{s}, {seconds:.1} s, to {goal}"));
     let ends_early = match data.variant.slow_start_exit {
         SlowStartExit::Loss => None,
         SlowStartExit::HyStartPlusPlus => Some("HyStart++"),

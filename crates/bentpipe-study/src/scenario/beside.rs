@@ -32,7 +32,11 @@ impl<'a> Beside<'a> {
     ) -> Option<(String, usize)> {
         let path = self.folder.join(name);
         match (self.read)(&path) {
-            Ok(text) => {
+            Ok(mut text) => {
+                // Excel's "CSV UTF-8" begins with a byte order mark.
+                if text.starts_with('\u{feff}') {
+                    text.drain(..'\u{feff}'.len_utf8());
+                }
                 let source = problems.add_source(&path.display().to_string(), &text);
                 Some((text, source))
             }

@@ -172,7 +172,8 @@ impl Store {
         match folder.metadata() {
             Ok(found) if !found.is_dir() => Err(StoreError::at(folder, io::Error::other("it is no folder"))),
             Ok(_) => Store::load(folder),
-            Err(_) => Ok(Store::empty(folder)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Store::empty(folder)),
+            Err(error) => Err(StoreError::at(folder, error)),
         }
     }
 

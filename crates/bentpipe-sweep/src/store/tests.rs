@@ -43,6 +43,17 @@ fn rows_are_there_again() {
     assert_eq!(Store::read(&folder.path().join("absent")).expect("nothing").holdings(), Holdings::default());
 }
 
+/// Only a missing folder has no runs. One that cannot be reached may have some.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_reached_is_an_error() {
+    let folder = folder();
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    let below = folder.path().join("file").join("x.sweep");
+    let error = Store::read(&below).expect_err("a file has no folders").to_string();
+    assert!(error.starts_with(&format!("{}: ", below.display())), "{error}");
+}
+
 #[test]
 fn a_torn_end_costs_only_what_was_torn() {
     let folder = folder();

@@ -55,12 +55,14 @@ fn departures(ledger: &Ledger, side: Side) -> Vec<Departure> {
     }
 }
 
-/// Seconds that each departure waits for those before it, on a line of `rate` bit/s.
+/// Seconds that each departure waits for those listed before it, on a line of `rate` bit/s. Reordered segments may be listed before
+/// ones that left earlier.
 fn waits(departures: &[Departure], rate: f64) -> impl Iterator<Item = (usize, f64)> {
     let (mut last, mut backlog) = (i64::MIN, 0.0_f64);
     departures.iter().map(move |departure| {
+        // As of this departure, also if it is earlier than the last one.
         backlog = (backlog - departure.at.saturating_sub(last) as f64 / 1e9).max(0.0);
-        last = last.max(departure.at);
+        last = departure.at;
         backlog += departure.missing * 8.0 / rate;
         let wait = backlog;
         backlog += departure.bytes * 8.0 / rate;
@@ -132,5 +134,23 @@ pub(super) fn take_waits(ledger: &Ledger, view: &mut View, rate: f64, segment: f
             *delay = (*delay - least).max(0.0);
         }
         event.ahead = most - least;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At 1000 bit/s, 125 bytes take a second. The line is free at 1, 2, 3 and 4 s, whatever the order in which the four departures
+    /// within the first second were listed: a wait is the time until the line is free.
+    #[test]
+    fn a_departure_that_is_listed_late_waits_for_the_line_only() {
+        let waits = |millis: [i64; 5]| -> Vec<f64> {
+            let departure = |at: i64| Departure { at: at * 1_000_000, bytes: 125.0, missing: 0.0, of: 0 };
+            waits(&millis.map(departure), 1000.0).map(|(_, wait)| wait).collect()
+        };
+        assert_eq!(waits([0, 250, 500, 750, 6000]), [0.0, 0.75, 1.5, 2.25, 0.0]);
+        assert_eq!(waits([0, 500, 250, 750, 6000]), [0.0, 0.5, 1.75, 2.25, 0.0]);
+        assert_eq!(waits([0, 500, 250, 750, 3500]), [0.0, 0.5, 1.75, 2.25, 0.5]);
     }
 }

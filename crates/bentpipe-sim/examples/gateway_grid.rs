@@ -4,8 +4,9 @@
 //! GEO, 10 Mbit/s, 600 ms, a drop-tail queue of 500 packets, boxes configured for 99.5 % of the rate. Hosts join
 //! packets that arrive together, as behind a TUN device that receives trains. Transfers start within the first minute,
 //! each at a different phase of the channel. Medians are over 20 seeds. Options: `--shapes direct,split,link`,
-//! `--losses 0,0.01,outages`, `--seeds N`, and `--measured FILE`, the `--out` of `make bench-gateway`: each figure is
-//! then followed by its difference from the measured one in percent, with a 95 % interval (bootstrap). A shape of
+//! `--losses 0,0.01,outages`, `--seeds N`, `--out FILE`, which writes all runs as JSON, and `--measured FILE`, the `--out` of
+//! `make bench-gateway`: each figure is then followed by its difference from the measured one in percent, with a 95 %
+//! interval (bootstrap). A shape of
 //! `uplink-burst`, `uplink-ROW`, `uplink-ROW-fixed` (a window of one bandwidth-delay product) or `uplink-kernel-NAME`
 //! is a single box before the link. Its transfer is a download of 30 MB that the client requests.
 
@@ -15,7 +16,7 @@ use bentpipe_engine::stream::Stream;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, in_parallel, run};
 use bentpipe_study::scenario::Scenario;
-use bentpipe_study::stats::median_ratio_interval;
+use bentpipe_study::stats::{Sample, median_ratio_interval};
 use bentpipe_study::topology;
 
 const SKY: &str = r#"
@@ -81,9 +82,8 @@ fn world(shape: &str, loss: &str, flow: &str) -> Scenario {
     Scenario::parse(&text, "gateway-grid", &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+fn median(values: Vec<f64>) -> f64 {
+    Sample::with_infinite(values).map_or(f64::NAN, |sample| sample.median())
 }
 
 fn seconds(result: &RunResult) -> f64 {

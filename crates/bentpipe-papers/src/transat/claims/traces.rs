@@ -121,29 +121,44 @@ pub(super) fn t_c25(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(newreno, note).and(sack <= 3.0).or_shape(sack < newreno))
 }
 
-/// The link's repair appears to TCP only as delay, without loss or timeout. The bunched ACKs release a burst of packets.
+/// The link's repair appears to TCP only as delay, without loss or timeout. The ACKs release a burst of as many packets as in
+/// print. They come in the same pauses as without the delay, because it moves all packets of the burst alike.
 pub(super) fn t_c26(lab: &Lab<'_>) -> Checked {
     let figure = TRANSAT.figure("T-F08").expect("a published figure");
     let setting = burst_on_packets(lab, figure, Variant::Ref, Burst::Delays)?;
     let (_, ideal) = lab.traced(&setting.clone().without_bursts())?;
     let (_, delayed) = lab.traced(&setting)?;
-    let (ideal, delayed) = (&ideal.flows[0], &delayed.flows[0]);
+    let printed = |name| figure.value(name).expect("the figure prints it");
+    let hit = [printed("first_packet"), printed("last_packet")];
+    let released = [printed("release_first"), printed("release_last")];
+    Ok(only_later([&ideal.flows[0], &delayed.flows[0]], hit, released))
+}
+
+/// Compares a flow without and with the delay of the packets `first` to `last`; `printed` are the packets that the ACKs of these
+/// release in print.
+fn only_later([ideal, delayed]: [&FlowTrace; 2], [first, last]: [f64; 2], printed: [f64; 2]) -> Finding {
     let arrival =
         |flow: &FlowTrace, packet: f64| flow.received.iter().find(|p| p.1 == packet).map_or(f64::NAN, |p| p.0);
-    let printed = |name| figure.value(name).expect("the figure prints it");
-    let (first, last) = (printed("first_packet"), printed("last_packet"));
     let late = arrival(delayed, first) - arrival(ideal, first);
-    let (from, to) = release_burst(delayed, first, last);
+    let released = |flow: &FlowTrace| {
+        let (from, to) = release_burst(flow, first, last);
+        (
+            from,
+            to,
+            format!("{:.0} ms apart at most, release packets {from} to {to}", longest_pause(flow, first, last) * 1e3),
+        )
+    };
+    let ((from, to, ours), (.., without)) = (released(delayed), released(ideal));
+    let [printed_from, printed_to] = printed;
     let note = format!(
-        "{} lost, {} timeouts; their ACKs, {:.0} ms apart at most, release packets {from} to {to} (printed: {} to {})",
+        "{} lost, {} timeouts; their ACKs, {ours} (printed: {printed_from} to {printed_to}); {}",
         delayed.channel_drops.len(),
         delayed.timeouts.len(),
-        longest_pause(delayed, first, last) * 1e3,
-        printed("release_first"),
-        printed("release_last"),
+        if ours == without { "the same without the delay".to_owned() } else { format!("without the delay {without}") },
     );
     let clean = delayed.channel_drops.is_empty() && delayed.timeouts.is_empty();
-    Ok(Finding::new(late, note).and(clean && to > from).or_shape(clean))
+    let as_many = to.wrapping_sub(from) as f64 == printed_to - printed_from;
+    Finding::new(late, note).and(clean && as_many).or_shape(clean)
 }
 
 /// Arrival times of the ACKs for the packets `first` to `last`.
@@ -162,4 +177,44 @@ fn release_burst(flow: &FlowTrace, first: f64, last: f64) -> (u64, u64) {
 /// The longest pause between two of these ACKs, seconds.
 fn longest_pause(flow: &FlowTrace, first: f64, last: f64) -> f64 {
     acks_of(flow, first, last).windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+
+    /// Packets 1 to 4, 4 ms apart, arrive at `at`. An ACK for every two comes 100 ms later and releases `each` packets.
+    fn flow(at: f64, each: u32) -> FlowTrace {
+        let arrival = |packet: u32| (at + 0.004 * f64::from(packet), f64::from(packet));
+        let received = (1..=4).map(arrival).collect();
+        let acks: Vec<_> = [2, 4].map(arrival).map(|(at, packet)| (at + 0.1, packet)).into();
+        let sent = acks
+            .iter()
+            .flat_map(|ack| vec![ack.0; each as usize])
+            .zip(5..)
+            .map(|(at, packet)| ((at, packet as f64), false));
+        FlowTrace { received, sent: sent.collect(), acks, ..FlowTrace::default() }
+    }
+
+    #[test]
+    fn a_delay_alone_releases_as_many_packets_as_printed() {
+        let claim = TRANSAT.claim("T-C26").expect("a claim of the paper");
+        let judged = |delayed: &FlowTrace, printed| only_later([&flow(1.0, 3), delayed], [1.0, 4.0], printed);
+        let found = judged(&flow(1.55, 3), [5.0, 10.0]);
+        assert_eq!(found.verdict(claim), Verdict::Match, "{found:?}");
+        assert_eq!(
+            found.note,
+            "0 lost, 0 timeouts; their ACKs, 8 ms apart at most, release packets 5 to 10 (printed: 5 to 10); the same without the delay"
+        );
+        // As many from another packet on.
+        assert_eq!(judged(&flow(1.55, 3), [7.0, 12.0]).verdict(claim), Verdict::Match);
+        // Fewer, a loss, or nothing that was late.
+        let few = judged(&flow(1.55, 2), [5.0, 10.0]);
+        assert_eq!(few.verdict(claim), Verdict::Shape, "{few:?}");
+        assert!(few.note.ends_with("without the delay 8 ms apart at most, release packets 5 to 10"), "{few:?}");
+        let lossy = FlowTrace { channel_drops: vec![(1.0, 2.0)], ..flow(1.55, 3) };
+        assert_eq!(judged(&lossy, [5.0, 10.0]).verdict(claim), Verdict::Differs);
+        assert_eq!(judged(&flow(1.0, 3), [5.0, 10.0]).verdict(claim), Verdict::Shape);
+    }
 }

@@ -110,7 +110,8 @@ def shape_of(bounds):
 def write_claims(out, papers, key, numbers):
     """`numbers`: per claim the published number, least and greatest value that still bears it out (None: no bound, or
     no number printed), unit of the three, where the tolerance comes from, and if there is more a table: `shape`, least and
-    greatest value that still have the size or the ordering, and `limits`, bounds of what else the claim states."""
+    greatest value that still have the size or the ordering, `limits`, bounds of what else the claim states, and `tolerance`
+    in words, if the transcription's are not those of the bounds."""
     claims = read_csv(papers / key / "claims.csv")
     assert [c["claim_id"] for c in claims] == list(numbers), "claims and their numbers"
     for claim in claims:
@@ -124,6 +125,8 @@ def write_claims(out, papers, key, numbers):
         if claim["tolerance"].startswith("report"):
             # The transcription leaves these to be reported. They have bounds, so they are judged by them.
             claim["tolerance"] = why
+        # What is shown as allowed has to be what is allowed.
+        claim["tolerance"] = more.get("tolerance", claim["tolerance"])
         columns = [("text", "description"), ("metric", "metric"), ("conditions", "conditions"), ("printed", "value"),
                    ("tolerance", "tolerance"), ("source", "source")]
         out += [f"{name} = {text(plain(claim[column]))}" for name, column in columns]

@@ -93,3 +93,27 @@ pub struct Range {
 fn inside(low: Option<f64>, high: Option<f64>, number: f64) -> bool {
     low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::published::PAPERS;
+
+    /// The range with which a text begins, after a word at most: 36.1 and 72.1 in "36.1-72.1 / 33.1-66.2".
+    fn range(text: &str) -> Option<(f64, f64)> {
+        let ends = |word: &str| Some((word.split_once('-')?.0.parse().ok()?, word.split_once('-')?.1.parse().ok()?));
+        text.split_whitespace().take(2).find_map(ends)
+    }
+
+    /// A row says "allowed: 36.1-72.1": if the tolerance is a range, it is that of the bounds, to half a percent.
+    #[test]
+    fn what_is_shown_as_allowed_is_allowed() {
+        let near = |shown: f64, bound: Option<f64>| bound.is_some_and(|bound| (shown / bound - 1.0).abs() <= 0.005);
+        let mut ranges = 0;
+        for claim in PAPERS.iter().flat_map(|paper| &paper.claims) {
+            let Some((low, high)) = range(&claim.tolerance) else { continue };
+            assert!(near(low, claim.low) && near(high, claim.high), "{}: {claim:?}", claim.id);
+            ranges += 1;
+        }
+        assert!(ranges >= 20, "{ranges}");
+    }
+}

@@ -39,6 +39,17 @@ def test_a_timeout_ends_the_command(behind_link, tmp_path):
         os.kill(int(pid.read_text()), 0)
 
 
+def test_a_commands_own_errors_are_the_tests(behind_link):
+    # They were taken for those of the link: a test was skipped, or failed without its own assertion.
+    ended = behind_link("geo", ["sh", "-c", "echo 'error: /x: Permission denied' >&2; exit 1"], timeout=60)
+    assert ended.returncode == 1 and ended.stderr.startswith("error: /x")
+    assert behind_link("geo", ["sh", "-c", "echo 'error: unexpected argument' >&2; exit 2"], timeout=60).returncode == 2
+
+
+def test_output_that_is_no_text_is_kept(behind_link):
+    assert behind_link("geo", ["printf", r"a\377b"], timeout=60).stdout == "a\ufffdb"
+
+
 def test_a_mistake_is_no_skip():
     with pytest.raises(pytest.fail.Exception, match="no shipped scenario"):
         plugin._behind_link("absent", ["true"])

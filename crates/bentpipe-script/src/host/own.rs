@@ -13,6 +13,18 @@ fn number<T: std::str::FromStr>(value: &str) -> Result<T, String> {
     value.parse().map_err(|_| format!("`{value}` is not a number"))
 }
 
+/// A number from 1 to `max`: the engine works with nothing less here, and refuses it in scenarios.
+fn positive<T: std::str::FromStr + PartialOrd + From<u8> + std::fmt::Display>(
+    value: &str,
+    max: T,
+) -> Result<T, String> {
+    let number: T = number(value)?;
+    if number >= T::from(1) && number <= max { Ok(number) } else { Err(format!("expected a number from 1 to {max}")) }
+}
+
+/// Receive buffers: as much as can be advertised (RFC 7323).
+const MAX_BUFFER: u32 = 65_535 << 14;
+
 fn switch(value: &str) -> Result<bool, String> {
     match value {
         "on" => Ok(true),
@@ -42,8 +54,8 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
             let named = Variant::named(value).ok_or("no such variant")?;
             *variant = Variant { initial_window: variant.initial_window, ..named };
         }
-        "iw" => variant.initial_window = number(value)?,
-        "fixed-window" => variant.startup = Startup::FixedWindow(number(value)?),
+        "iw" => variant.initial_window = positive(value, u32::MAX)?,
+        "fixed-window" => variant.startup = Startup::FixedWindow(positive(value, u32::MAX)?),
         "growth" => {
             variant.growth = match value.split_once(':') {
                 Some(("bytes", max)) => Growth::Bytes(number(max)?),
@@ -95,7 +107,6 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
             }
         }
         "max-burst" => variant.max_burst = Some(number(value)?),
-        "mss" => config.mss = number(value)?,
         "ack" => {
             config.ack = match value {
                 "immediate" => AckPolicy::IMMEDIATE,
@@ -123,8 +134,12 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "rto-min" => config.rto.min = millis(value)?,
         "rto-max" => config.rto.max = millis(value)?,
         "ticks" => {
-            config.rto.clock =
-                RttClock::Ticks { tick: millis(value)?, phase: Duration::ZERO, fire_on_tick: true, bsd: false }
+            config.rto.clock = RttClock::Ticks {
+                tick: Duration::from_millis(positive(value, u64::MAX)?),
+                phase: Duration::ZERO,
+                fire_on_tick: true,
+                bsd: false,
+            }
         }
         "rto-timing" => {
             config.rto.timing = match value {
@@ -147,13 +162,13 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "closed-retries" => config.rto.max_closed_retries = Some(number(value)?),
         "probes" => config.rto.max_probes = Some(number(value)?),
         "linear-syn-timeouts" => config.rto.linear_syn_timeouts = number(value)?,
-        "buffer" => config.receive_buffer = number(value)?,
+        "buffer" => config.receive_buffer = positive(value, MAX_BUFFER)?,
         "wscale" => config.window_scaling = switch(value)?,
         "timestamps" => config.timestamps = switch(value)?,
         "sack-blocks" => config.sack_blocks = number(value)?,
         "dsack" => config.dsack = switch(value)?,
         "clamp" => config.window_clamp = Some(number(value)?),
-        "ssthresh" => config.initial_ssthresh = Some(number(value)?),
+        "ssthresh" => config.initial_ssthresh = Some(positive(value, u32::MAX)?),
         "limited-slow-start" => variant.limited_slow_start = Some(number(value)?),
         "slow-start-exit" => {
             variant.slow_start_exit = match value {

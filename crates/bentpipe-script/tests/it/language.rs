@@ -87,6 +87,13 @@ fn settings_are_refused() {
         ("--ip_version=5\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--ip_version: expected ipv4"),
         ("--colour=red\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--colour: no such setting"),
         ("--variant=illinois\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3", "--variant: no such variant"),
+        // With these values the engine's own checks failed.
+        ("--iw=0", "--iw: expected a number from 1 to 4294967295"),
+        ("--fixed-window=0", "--fixed-window: expected a number from 1 to"),
+        ("--ssthresh=0", "--ssthresh: expected a number from 1 to"),
+        ("--ticks=0", "--ticks: expected a number from 1 to"),
+        ("--buffer=0", "--buffer: expected a number from 1 to 1073725440"),
+        ("--buffer=4294967295", "--buffer: expected a number from 1 to 1073725440"),
     ] {
         let mistake = run(script, &Options::new(Profile::Rfc)).expect_err(script);
         assert!(mistake.to_string().contains(message), "{mistake}");

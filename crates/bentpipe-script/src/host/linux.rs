@@ -37,7 +37,12 @@ impl Kernel {
                 Some(row) => self.control = row,
                 None => return false,
             },
-            ("tcp_recovery", value) => self.rack = value != "0",
+            // Its other bits, 2 and 4, change how RACK counts, which is not implemented; without bit 1 they have no effect.
+            ("tcp_recovery", value) => match value.parse::<u32>() {
+                Ok(1) => self.rack = true,
+                Ok(bits) if bits & 1 == 0 => self.rack = false,
+                _ => return false,
+            },
             ("tcp_early_retrans", value) => self.tail_probe = !matches!(value, "0" | "1" | "2"),
             _ => return false,
         }
@@ -70,5 +75,26 @@ impl Kernel {
             variant.recovery = Variant::named("newreno").expect("a row of the table").recovery;
         }
         variant
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only bit 1 turns RACK on. What the others do to it is refused: the script would pass or fail by another recovery.
+    #[test]
+    fn the_bits_of_tcp_recovery() {
+        for (value, taken, rack) in [
+            ("0", true, false),
+            ("1", true, true),
+            ("2", true, false),
+            ("6", true, false),
+            ("3", false, true),
+            ("x", false, true),
+        ] {
+            let mut kernel = Kernel::default();
+            assert_eq!((kernel.sysctl("tcp_recovery", value), kernel.rack), (taken, rack), "{value}");
+        }
     }
 }

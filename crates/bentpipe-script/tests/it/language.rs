@@ -184,6 +184,7 @@ fn features_are_named() {
         ("0 %{ assert tcpi_backoff == 1 }%", "TCP_INFO: tcpi_backoff"),
         ("0 %{ assert tcpi_state_name == 1 }%", "TCP_INFO: tcpi_state_name"),
         ("0 %{ import os }%", "Python beyond assertions"),
+        ("`sysctl -w net.ipv4.tcp_recovery=3`", "sysctl tcp_recovery"),
         ("0 close(3) = 0\n0 read(3, ..., 1) = 1", "calls on closed descriptors"),
     ] {
         let played = run(script, &Options::new(Profile::Linux)).expect(script);

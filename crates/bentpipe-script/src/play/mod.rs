@@ -31,6 +31,9 @@ const PATIENCE: i64 = 3_600_000_000;
 /// Default ports on which the script's host listens, and to which it connects.
 const PORT: u16 = 8080;
 
+/// The peer's first port. After the last one it is used again.
+const FIRST_PORT: u16 = 40_000;
+
 /// A difference between a script and what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -99,7 +102,7 @@ impl Player {
             epolls: BTreeMap::new(),
             flows: Vec::new(),
             current: None,
-            next_port: 40_000,
+            next_port: FIRST_PORT,
             listening: None,
             bound: None,
             blocked: None,

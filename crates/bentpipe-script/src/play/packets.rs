@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use bentpipe_engine::wire::ip::{Addresses, Ports};
 
 use super::flow::Flow;
-use super::{PORT, Player, START, Stop, fails, matching, seconds, sent_by_peer};
+use super::{FIRST_PORT, PORT, Player, START, Stop, fails, matching, seconds, sent_by_peer};
 use crate::host::{IpVersion, Profile};
 use crate::lang::ast::{Body, Icmp, Packet, Tcp, TcpOption};
 use crate::wire::{Seen, flag};
@@ -85,7 +85,7 @@ impl Player {
         let local = self.listening.or(self.bound).unwrap_or(PORT);
         let mut flow = self.flow(local, self.next_port, packet.ports);
         flow.is_closed_port = self.listening.is_none();
-        self.next_port += 1;
+        self.next_port = self.next_port.checked_add(1).unwrap_or(FIRST_PORT);
         self.flows.push(flow);
         self.current = Some(self.flows.len() - 1);
         self.flows.len() - 1
@@ -240,5 +240,28 @@ fn icmp_error(icmp: &Icmp, version: IpVersion, is_linux: bool) -> Option<&'stati
         ("parameter_problem", "unknown_next_header") if version == IpVersion::V6 => Some("ECONNREFUSED"),
         ("unreachable", _) if is_linux => Some("EHOSTUNREACH"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Settings;
+    use crate::lang::ast::Action;
+    use crate::lang::parse::parse;
+    use crate::play::Pace;
+
+    #[test]
+    fn after_the_last_port_comes_the_first() {
+        let pace = Pace { tolerance: 0, share: 0, tick: None };
+        let mut player = Player::new(Settings::new(Profile::Linux), pace);
+        player.next_port = u16::MAX;
+        let script = parse("0 < 1 > 8080 S 0:0(0) win 1\n0 < 2 > 8080 S 0:0(0) win 1", &[]).expect("sound");
+        for event in &script.events {
+            let Action::Inbound(packet) = &event.action else { panic!("{event:?}") };
+            let Body::Tcp(tcp) = &packet.body else { panic!("{packet:?}") };
+            player.flow_for(packet, tcp);
+        }
+        assert_eq!(player.flows.iter().map(|flow| flow.remote).collect::<Vec<_>>(), [u16::MAX, FIRST_PORT]);
     }
 }

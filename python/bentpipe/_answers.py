@@ -10,6 +10,7 @@ from typing import Any
 
 from . import _bentpipe
 from ._bentpipe import Scenario
+from ._runs import _seed, _whole
 from ._scenarios import ScenarioLike, load
 from ._tables import Table
 
@@ -158,7 +159,7 @@ def recommend(
 
     Raises :class:`ValueError` if the scenario is not a bare path with a transfer over it.
     """
-    if runs < 2:
+    if _whole("runs", runs) < 2:
         raise ValueError(f"at least 2 runs are needed, not {runs}")
     if not 0.0 <= margin <= 1.0:
         raise ValueError(f"margin is a share between 0 and 1, not {margin}")
@@ -199,7 +200,12 @@ def reproduce(
 
     Raises :class:`ValueError` for a part that the paper does not have, or for fewer than two ``runs``.
     """
-    return json.loads(_bentpipe.reproduce(paper, table, figure, runs, seed, threads))["rows"]
+    for part, number in (("table", table), ("figure", figure)):
+        if number is not None and not 0 <= _whole(part, number) < 256:
+            raise ValueError(f"no paper has a {part} {number}")
+    if not 0 <= _whole("runs", runs) < 2**32:
+        raise ValueError(f"from 2 to 2^32 - 1 runs are possible, not {runs}")
+    return json.loads(_bentpipe.reproduce(paper, table, figure, runs, _seed(seed), threads))["rows"]
 
 
 __all__: Sequence[str] = ("Fit", "Recommendation", "explain", "fit", "model", "recommend", "reproduce")

@@ -143,6 +143,10 @@ def test_explain_model_recommend_reproduce():
     assert np.isfinite(bp.run(found.scenario).flow(found.flow).time_s)
     with pytest.raises(ValueError, match="has 1 to"):
         bp.reproduce("transat", table=99)
+    # They raised OverflowError.
+    for part in ({"table": -1}, {"figure": 256}, {"runs": -1}, {"seed": -1}):
+        with pytest.raises(ValueError, match=str(*part.values())):
+            bp.reproduce("stp", **part)
     rows = bp.reproduce("transat", table=1, runs=2)
     assert rows and {"id", "verdict"} <= rows[0].keys()
 

@@ -72,9 +72,7 @@ impl Kind {
                 let read = quantity::parse_probability;
                 let (first, last, step) = (read(from)?, read(to)?, read(step)?);
                 let steps = count(first, last, step)?;
-                // Rounding to twelve decimals removes the error of adding binary fractions: 0.1 +
-                // 0.05 gives 0.15.
-                let at = |n: u64| ((first + n as f64 * step) * 1e12).round() / 1e12;
+                let at = |n: u64| rounded(first + n as f64 * step);
                 Ok((0..=steps).map(|n| quantity::format_probability(at(n).min(1.0))).collect())
             }
         }
@@ -86,6 +84,11 @@ impl Kind {
             None => Ok(quantity::format_probability(quantity::parse_probability(text)?)),
         }
     }
+}
+
+/// The value in fifteen digits, which removes the error of adding binary fractions: 0.1 + 0.05 gives 0.15.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.14e}").parse().expect("a number in Rust's own form")
 }
 
 fn bad(message: &str, help: &str) -> BadQuantity {
@@ -167,6 +170,8 @@ mod tests {
         assert_eq!(sweep(Kind::Duration, "100 ms..0.3 s:100 ms"), ["100 ms", "200 ms", "300 ms"]);
         assert_eq!(sweep(Kind::Probability, "0.1..0.3:0.05"), ["0.1", "0.15", "0.2", "0.25", "0.3"]);
         assert_eq!(sweep(Kind::Probability, "10 %, 0.5"), ["0.1", "0.5"]);
+        // Bit error rates are small, and each value is its own.
+        assert_eq!(sweep(Kind::Probability, "0..1e-12:2.5e-13"), ["0", "2.5e-13", "5e-13", "7.5e-13", "1e-12"]);
         assert_eq!(sweep(Kind::Packets, "10 packets..25 packets:10 packets"), ["10 packets", "20 packets"]);
         assert_eq!(sweep(Kind::Count, "1..3:1"), ["1", "2", "3"]);
         assert_eq!(sweep(Kind::Rate, "1 Mbit/s"), ["1 Mbit/s"]);

@@ -57,7 +57,7 @@ pub(super) fn distance(a: &Samples, b: &Samples) -> f64 {
     a.iter().chain(&b).map(|&x| (share(&a, x) - share(&b, x)).abs()).fold(0.0, f64::max)
 }
 
-/// A distribution function as points, at most 200.
+/// A distribution function as 201 points.
 pub(super) fn curve(name: &str, samples: &Samples) -> Series {
     let values = sorted(samples);
     let points = (0..=200).map(|n| (quantile(&values, f64::from(n) / 200.0), f64::from(n) / 200.0)).collect();

@@ -77,6 +77,15 @@ def test_many_losses_do_not_look_like_all():
     assert blue[int(left) : int(right)].mean() > 0.95
 
 
+def test_the_strip_of_losses_is_at_the_upper_edge():
+    # Its background lay between 0.92 and 1 of the data: packets, or megabytes.
+    for ax in (bp.plots.sequence(bp.run("geo")), bp.plots.queue(bp.run("geo"))):
+        (strip,) = (patch for patch in ax.patches if colors.to_hex(patch.get_facecolor()) == "#f3f3f3")
+        ax.figure.canvas.draw()
+        inside, outside = strip.get_window_extent(), ax.get_window_extent()
+        assert inside.y1 == pytest.approx(outside.y1) and inside.height == pytest.approx(_style.STRIP * outside.height)
+
+
 def test_a_fade_is_at_least_a_pixel_wide():
     # 150 ms of 350 s are 0.2 of a pixel of a picture whose axis is 470 wide.
     bursts = {"schedule": [["100 s", "150 ms"], ["220 s", "150 ms"]], "loss": "100 %"}

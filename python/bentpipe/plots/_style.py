@@ -116,6 +116,7 @@ def losses(ax: Axes, lost: np.ndarray, offered: np.ndarray, end: float, label: s
     In an interval in which all packets were lost, the bar is as high as the strip. A single loss is still visible.
     """
     from matplotlib.collections import PolyCollection
+    from matplotlib.patches import Rectangle
 
     if not len(lost):
         return
@@ -132,7 +133,8 @@ def losses(ax: Axes, lost: np.ndarray, offered: np.ndarray, end: float, label: s
         bars, facecolor=VERMILION, edgecolor=VERMILION, linewidth=PIXEL, transform=ax.get_xaxis_transform(), label=label, zorder=3
     )
     ax.add_collection(drawn, autolim=False)
-    ax.axhspan(1.0 - STRIP, 1.0, xmin=0, xmax=1, transform=ax.transAxes, facecolor="#F3F3F3", edgecolor="none", zorder=0.4)
+    # Not `axhspan`, whose heights are data.
+    ax.add_patch(Rectangle((0.0, 1.0 - STRIP), 1.0, STRIP, transform=ax.transAxes, facecolor="#F3F3F3", edgecolor="none", zorder=0.4))
 
 
 def note(ax: Axes, text: str) -> None:

@@ -116,6 +116,33 @@ def test_thirty_flows_are_thirty_and_more_are_counted():
     assert len(ax.patches) == 100 and any("100 of 120 flows" in text.get_text() for text in ax.texts)
 
 
+def test_flows_without_goodput_are_not_called_shares():
+    with pytest.raises(ValueError, match="no flow has a goodput"):
+        bp.plots.fairness(bp.run("geo", set={"links.sat.loss": "100 %", "time_limit": "20 s"}))
+
+
+def test_datagrams_have_no_goodput_over_time():
+    with pytest.raises(ValueError, match="`cbr` is UDP"):
+        bp.plots.throughput(bp.run("transat-cbr"), ["cbr"])
+
+
+def test_an_overview_has_the_queue_of_its_flow():
+    slow, fast = (
+        bp.Link(name, (f"{name}-from", f"{name}-to"), rate=rate, delay="20 ms", queue="7 packets") for name, rate in (("slow", "1 Mbit/s"), ("fast", "2 Mbit/s"))
+    )
+    flows = [bp.Flow(link.name, *link.between, bytes="100 kB") for link in (slow, fast)]
+    result = bp.run(bp.scenario("two", links=[slow, fast], flows=flows))
+    queue = bp.plots.overview(result, "fast").axes[2]
+    assert queue.get_title() == "queue of fast/forward"
+    assert [line.get_ydata()[0] for line in queue.lines if line.get_label() == "limit"] == [7]
+
+
+def test_a_leg_is_not_measured_by_the_whole_path():
+    split = bp.run("geo-gateway", set={"flows.download.bytes": "1 MB"})
+    labels = [line.get_label() for draw in (bp.plots.cwnd, bp.plots.rtt) for line in draw(split).lines]
+    assert labels and not any(label.startswith(("bandwidth-delay", "propagation")) for label in labels)
+
+
 def test_goodput_stays_below_the_limit():
     # Also when the ACK jumps over a repaired hole: an interval of 0.1 s has at most one packet of 1500 B more than the link rate.
     result = bp.run("geo")

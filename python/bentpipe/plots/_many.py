@@ -170,7 +170,7 @@ def fairness(result: Result, *, ax: Axes | None = None) -> Axes:
     ax = style.new_axes(ax)
     flows = [flow for flow in result.summary["flows"] if flow["goodput_bit_s"] is not None]
     rates = np.array([flow["goodput_bit_s"] for flow in flows], dtype=float)
-    if not len(rates):
+    if not rates.any():
         raise ValueError("no flow has a goodput")
     factor, unit = style.scale(float(rates.max()), "bit/s")
     shown = flows[:MAX_BARS]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._runs import _names
 from . import _style as style
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class _Flow:
         self.destination = f"{last}/{'sender' if answers else 'receiver'}"
         title = self.summary.variant or "UDP"
         self.title = f"{self.summary.name} ({title})"
+
+    @property
+    def is_split(self) -> bool:
+        """True if the plots of windows and round trips are of a leg: what holds for the whole path is no measure for it."""
+        return bool(self.summary.legs)
 
     def need_connection(self) -> None:
         if self.summary.variant is None:
@@ -116,7 +122,8 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
 def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Congestion window and data in flight of a flow, beside the path's bandwidth-delay product; timeouts are ticks at the upper edge.
 
-    Values are in bytes, after each ACK or loss. ssthresh is drawn where it fits into the picture. Raises :class:`ValueError` for UDP.
+    Values are in bytes, after each ACK or loss. ssthresh is drawn where it fits into the picture. Of a split flow the first leg of the data
+    is drawn, without the product, which is that of the whole path. Raises :class:`ValueError` for UDP.
     """
     ax, of = style.new_axes(ax), _Flow(result, flow)
     of.need_connection()
@@ -124,7 +131,7 @@ def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> 
     here = windows["at"] == of.end
     time, window = windows["time_s"][here], windows["cwnd_bytes"][here]
     flight, threshold = windows["flight_bytes"][here], windows["ssthresh_bytes"].astype(float)[here]
-    product = of.outlook["bdp_bytes"]
+    product = None if of.is_split else of.outlook["bdp_bytes"]
     top = max(float(window.max(initial=1)), float(flight.max(initial=0)), float(product or 0))
     factor, unit = style.scale(top, "B")
     ax.step(*style.envelope(time, flight * factor), where="post", color=style.SKY, linewidth=0.9, label="in flight")
@@ -151,8 +158,10 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
     The default ``link`` is the bottleneck of the first flow. Raises :class:`ValueError` if there is no such link.
     """
     ax, end = style.new_axes(ax), result.end_s
-    first = result.outlook[0]
-    link = first["bottleneck"] if link is None else link
+    if link is None:
+        link = result.outlook[0]["bottleneck"]
+        if link is None:
+            raise ValueError(f"no line on the first flow's path takes time: name a link; there are {', '.join(result.scenario.links)}")
     if link not in result.scenario.links:
         raise ValueError(f"no link `{link}`; there are {', '.join(result.scenario.links)}")
     waiting, drops = result.trace("queue"), result.trace("drops")
@@ -163,7 +172,8 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
     average = waiting["average_packets"].astype(float)[here]
     if np.isfinite(average).any():
         ax.plot(*style.envelope(time, average), color=style.ORANGE, linewidth=1.2, linestyle="--", label="RED's average")
-    room = first["queue"]["packets"] if link == first["bottleneck"] and first["queue"] else None
+    rooms = [look["queue"]["packets"] for look in result.outlook if look["bottleneck"] == link and look["queue"]]
+    room = rooms[0] if rooms else None
     if room is not None:
         ax.axhline(room, color=style.BLACK, linewidth=1.0, linestyle="--", label="limit")
     lost = (drops["at"] == link) & (drops["reason"] != "channel")
@@ -179,18 +189,24 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
 
 
 def rtt(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Round-trip samples of a flow's sender, in milliseconds, beside the propagation delay of the path. Raises :class:`ValueError` for UDP."""
+    """Round-trip samples of a flow's sender, in milliseconds, beside the propagation delay of the path.
+
+    Of a split flow they are those of the first leg of the data, and the delay, which is that of the whole path, is left out. Raises
+    :class:`ValueError` for UDP.
+    """
     ax, of = style.new_axes(ax), _Flow(result, flow)
     of.need_connection()
     samples, end = result.trace("rtt"), _end(result, of)
     here = samples["at"] == of.end
     x, y = style.apart(samples["time_s"][here], samples["rtt_s"][here] * 1e3)
     ax.plot(x, y, ".", color=style.BLUE, markersize=3, label=f"sample ({np.count_nonzero(here)})")
-    name = "propagation, on average" if of.outlook["delay_changes"] else "propagation"
-    ax.axhline(of.outlook["rtt_ms"], color=style.BLACK, linewidth=1.0, linestyle="--", label=name)
+    least = 0.0 if of.is_split else of.outlook["rtt_ms"]
+    if least:
+        name = "propagation, on average" if of.outlook["delay_changes"] else "propagation"
+        ax.axhline(least, color=style.BLACK, linewidth=1.0, linestyle="--", label=name)
     _bursts(ax, result, of.outlook["bottleneck"], end)
     style.time_axis(ax, end)
-    ax.set_ylim(0.0, 1.08 * max(float(y.max(initial=0.0)), of.outlook["rtt_ms"]))
+    ax.set_ylim(0.0, 1.08 * max(float(y.max(initial=0.0)), least) or 1.0)
     ax.set_ylabel("round trip (ms)")
     ax.set_title(of.title)
     return style.finish(ax)
@@ -200,9 +216,11 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     """Goodput of flows over time: new data that arrives at the receiver in each interval, in bit/s, beside the limit of the links.
 
     The default is all connections, at most 30; a note says how many were left out. The default ``interval_s`` is a hundredth of the run.
+
+    Raises :class:`ValueError` for UDP, whose packets are traced at the links only.
     """
     ax, end = style.new_axes(ax), result.end_s
-    names = [flow["name"] for flow in result.summary["flows"] if flow["variant"] is not None] if flows is None else list(flows)
+    names = [flow["name"] for flow in result.summary["flows"] if flow["variant"] is not None] if flows is None else _names("flows", flows)
     if not names:
         raise ValueError("there are no connections to draw")
     shown = names[:MAX_FLOWS]
@@ -216,6 +234,7 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     curves, limit, changes = [], 0.0, False
     for name in shown:
         of = _Flow(result, name)
+        of.need_connection()
         changes |= of.outlook["rate_changes"]
         here = received & (packets["at"] == of.destination)
         # Data that arrives again is not new.
@@ -271,7 +290,7 @@ def overview(result: Result, flow: str | None = None) -> Figure:
     figure, axes = pyplot.subplots(4, 1, figsize=(8.0, 11.0), sharex=True, layout="constrained")
     sequence(result, flow, ax=axes[0])
     cwnd(result, flow, ax=axes[1])
-    queue(result, ax=axes[2])
+    queue(result, _Flow(result, flow).outlook["bottleneck"], ax=axes[2])
     rtt(result, flow, ax=axes[3])
     for ax in axes[:-1]:
         ax.set_xlabel("")

@@ -116,6 +116,21 @@ def test_thirty_flows_are_thirty_and_more_are_counted():
     assert len(ax.patches) == 100 and any("100 of 120 flows" in text.get_text() for text in ax.texts)
 
 
+def test_data_of_quic_is_drawn():
+    # It was a flat line, and an empty graph.
+    result = bp.run("geo-quic", set={"flows.download.bytes": "2 MB"})
+    (curve,) = bp.plots.throughput(result).patches
+    data = curve.get_data()
+    # In Mbit/s. The request is a few bytes more.
+    assert (data.values * np.diff(data.edges)).sum() * 1e6 / 8 == pytest.approx(2e6, rel=0.001)
+    ax = bp.plots.sequence(result)
+    lines = {line.get_label().split(" (")[0]: np.asarray(line.get_ydata()) for line in ax.lines}
+    # Segments have some 1300 bytes.
+    assert "sent (0 " not in legend(ax) and "window" not in lines
+    assert 1.99 < lines["sent"].max() <= 2.0 and 1.99 < lines["ACK"].max() <= 2.0
+    assert (np.diff(lines["ACK"]) >= 0).all()
+
+
 def test_flows_without_goodput_are_not_called_shares():
     with pytest.raises(ValueError, match="no flow has a goodput"):
         bp.plots.fairness(bp.run("geo", set={"links.sat.loss": "100 %", "time_limit": "20 s"}))

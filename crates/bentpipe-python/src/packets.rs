@@ -1,7 +1,7 @@
 //! Packets as rows: segments at the ends, and all packets at the links.
 
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder};
-use bentpipe_engine::probe::DropReason;
+use bentpipe_engine::probe::{DropReason, QuicPacket};
 use bentpipe_engine::tcp::Segment;
 use bentpipe_sim::{Body, Packet, Passage};
 
@@ -21,7 +21,9 @@ columns! {
         ack: Int64Builder, "Acknowledgement number, relative to the peer's SYN; QUIC: the largest packet number acknowledged; null for datagrams.";
         window: Int64Builder, "Advertised window, bytes; null for datagrams and QUIC.";
         flags: Words, "Control bits: S, F, R, P, and . for ACK; QUIC: the type of packet; null for datagrams.";
-        retransmission: BooleanBuilder, "sent: true if its first byte was sent before.";
+        stream: Int64Builder, "QUIC: the stream of the first data in the packet; null without data, and for others.";
+        offset: Int64Builder, "QUIC: offset of that data in its stream, bytes.";
+        retransmission: BooleanBuilder, "sent: true if its first byte was sent before; QUIC: if some of its data was.";
         wire_bytes: Int64Builder, "Length on the link, bytes; null at the ends.";
         reason: Words, "dropped: queue-full, early (RED, CoDel), channel, listed or too-long.";
     }
@@ -34,11 +36,33 @@ fn segment(packets: &mut Packets, segment: &Segment) {
     packets.ack.append_value(whole(segment.ack));
     packets.window.append_value(i64::from(segment.window));
     packets.flags.append_value(format!("{:?}", segment.flags));
+    packets.stream.append_null();
+    packets.offset.append_null();
+}
+
+/// Appends the fields of a packet of QUIC.
+fn quic(packets: &mut Packets, seen: &QuicPacket) {
+    packets.seq.append_value(whole(seen.number));
+    packets.len.append_value(i64::from(seen.data));
+    packets.ack.append_option(seen.acknowledges.map(whole));
+    packets.window.append_null();
+    packets.flags.append_value(seen.kind.word());
+    packets.stream.append_option(seen.at.map(|(stream, _)| whole(stream)));
+    packets.offset.append_option(seen.at.map(|(_, offset)| whole(offset)));
+}
+
+/// What an end sends or receives.
+#[derive(Clone, Copy)]
+pub(crate) enum Seen<'a> {
+    /// A segment of TCP or STP.
+    Segment(&'a Segment),
+    /// A packet of QUIC.
+    Quic(&'a QuicPacket),
 }
 
 impl Packets {
-    /// Appends a segment at an end. `retransmission` is given if the segment was sent there.
-    pub(crate) fn end(&mut self, time_s: f64, at: &str, seen: &Segment, retransmission: Option<bool>) {
+    /// Appends what is seen at an end. `retransmission` is given if it was sent there.
+    pub(crate) fn end(&mut self, time_s: f64, at: &str, seen: Seen<'_>, retransmission: Option<bool>) {
         let (flow, is_from) = match at.strip_suffix("/sender") {
             Some(flow) => (flow, true),
             None => (at.strip_suffix("/receiver").unwrap_or(at), false),
@@ -48,7 +72,10 @@ impl Packets {
         self.event.append_value(if retransmission.is_some() { "sent" } else { "received" });
         self.flow.append_value(flow);
         self.forward.append_value(is_from == retransmission.is_some());
-        segment(self, seen);
+        match seen {
+            Seen::Segment(seen) => segment(self, seen),
+            Seen::Quic(seen) => quic(self, seen),
+        }
         self.retransmission.append_option(retransmission);
         self.wire_bytes.append_null();
         self.reason.append_null();
@@ -68,19 +95,15 @@ impl Packets {
         self.forward.append_value(packet.forward);
         match &packet.body {
             Body::Tcp(seen) => segment(self, seen),
-            Body::Quic(seen) => {
-                self.seq.append_value(whole(seen.number));
-                self.len.append_value(i64::from(seen.data));
-                self.ack.append_option(seen.acknowledges.map(whole));
-                self.window.append_null();
-                self.flags.append_value(seen.kind.word());
-            }
+            Body::Quic(seen) => quic(self, seen),
             Body::Udp(number) => {
                 self.seq.append_value(whole(*number));
                 self.len.append_null();
                 self.ack.append_null();
                 self.window.append_null();
                 self.flags.append_null();
+                self.stream.append_null();
+                self.offset.append_null();
             }
         }
         self.retransmission.append_null();

@@ -10,7 +10,7 @@ use bentpipe_study::scenario::Scenario;
 
 use crate::events::Events;
 use crate::flows::whole;
-use crate::packets::Packets;
+use crate::packets::{Packets, Seen};
 use crate::table::{Table, Words, columns};
 
 columns! {
@@ -138,12 +138,22 @@ impl Probe for Recorder {
         match event {
             Event::Sent { segment, retransmission } => {
                 if let Some(packets) = &mut self.packets {
-                    packets.end(at, name, segment, Some(*retransmission));
+                    packets.end(at, name, Seen::Segment(segment), Some(*retransmission));
                 }
             }
             Event::Received { segment } => {
                 if let Some(packets) = &mut self.packets {
-                    packets.end(at, name, segment, None);
+                    packets.end(at, name, Seen::Segment(segment), None);
+                }
+            }
+            Event::QuicSent(packet) => {
+                if let Some(packets) = &mut self.packets {
+                    packets.end(at, name, Seen::Quic(packet), Some(packet.repeats));
+                }
+            }
+            Event::QuicReceived(packet) => {
+                if let Some(packets) = &mut self.packets {
+                    packets.end(at, name, Seen::Quic(packet), None);
                 }
             }
             Event::Window { cwnd, ssthresh, flight } => {

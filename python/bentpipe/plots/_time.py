@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .._runs import Result
+    from .._tables import Table
 
 #: Max number of flows; a note says how many were left out.
 MAX_FLOWS = 30
@@ -66,19 +67,41 @@ def _bursts(ax: Axes, result: Result, link: str | None, end: float) -> None:
         style.ribbon(ax, starts[shown], np.minimum(ends[shown], end), f"error burst ({np.count_nonzero(shown)})")
 
 
+def _positions(packets: Table) -> np.ndarray:
+    """The number of the first byte of data in each packet, from 1, as TCP counts: that of QUIC is the offset in its stream."""
+    offset = packets["offset"].astype(float)
+    return np.where(np.isnan(offset), packets["seq"], offset + 1)
+
+
+def _acked(packets: Table, data: np.ndarray, ends: np.ndarray, acks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times and bytes of the line of ACKs. `data` and `acks` select rows of the sender; `ends` is the last byte of each packet's data.
+
+    An ACK of QUIC names a packet: the line is at the last data of the newest packet with data that it acknowledges.
+    """
+    time, ack = packets["time_s"], packets["ack"].astype(float)
+    if np.isnan(packets["offset"].astype(float)[data]).all():
+        return time[acks], ack[acks] - 1
+    # The packets of the handshake are numbered separately.
+    named = acks & (packets["flags"] == "1-rtt") & ~np.isnan(ack)
+    newest = np.searchsorted(packets["seq"][data], ack[named], side="right") - 1
+    known = newest >= 0
+    return time[named][known], np.maximum.accumulate(ends[data][newest[known]])
+
+
 def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Time-sequence graph of a flow, as in xplot: the sent data, the line of ACKs, and the line of the window above it.
 
     The vertical axis is the sequence number in bytes from the start of the data, at the sender. A strip along the upper edge shows the
     share of packets lost at each time. Retransmissions are rings. The legend counts both. The line of the window is the last ACK plus the
-    window it advertises; if it is above the picture, the legend says so. ``flow`` may be left out if there is only one.
+    window it advertises; if it is above the picture, the legend says so. ``flow`` may be left out if there is only one. QUIC's numbers are
+    offsets in the streams, and it has no line of the window.
 
     Raises :class:`ValueError` for UDP.
     """
     ax, of = style.new_axes(ax), _Flow(result, flow)
     of.need_connection()
     packets, drops, end = result.trace("packets"), result.trace("drops"), _end(result, of)
-    time, seq, length = packets["time_s"], packets["seq"], np.nan_to_num(packets["len"].astype(float))
+    time, seq, length = packets["time_s"], _positions(packets), np.nan_to_num(packets["len"].astype(float))
     here = packets["at"] == of.end
     data = here & (packets["event"] == "sent") & (length > 0)
     again = data & (packets["retransmission"] == True)  # noqa: E712 (an array of objects)
@@ -88,12 +111,13 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
     factor, unit = style.scale(top, "B")
     x, y = style.apart(time[data & ~again], (seq[data & ~again] - 1) * factor)
     ax.plot(x, y, ".", color=style.BLUE, markersize=2.5, label=f"sent ({np.count_nonzero(data)} segments)")
-    acked, window = packets["ack"].astype(float) - 1, packets["window"].astype(float)
-    x, y = style.envelope(time[acks], acked[acks] * factor)
+    x, acked = _acked(packets, data, seq + length - 1, acks)
+    x, y = style.envelope(x, acked * factor)
     ax.step(x, y, where="post", color=style.GREEN, linewidth=1.1, label="ACK")
-    edge = (acked + window)[acks]
-    # The window of a SYN is not scaled, and before data it limits nothing.
-    opened = acked[acks] > 0
+    first = packets["ack"].astype(float)[acks] - 1
+    edge = first + packets["window"].astype(float)[acks]
+    # The window of a SYN is not scaled, and before data it limits nothing. QUIC's is not in the trace.
+    opened = (first > 0) & np.isfinite(edge)
     if opened.any():
         beyond = " (above the picture)" if edge[opened].min() > 1.1 * top else ""
         x, y = style.envelope(time[acks][opened], edge[opened] * factor)
@@ -228,7 +252,8 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
     if not width > 0.0:
         raise ValueError(f"an interval is longer than 0 s, not {width} s")
     packets = result.trace("packets")
-    time, seq, length = packets["time_s"], packets["seq"], np.nan_to_num(packets["len"].astype(float))
+    time, length = packets["time_s"], np.nan_to_num(packets["len"].astype(float))
+    position = np.stack([np.nan_to_num(packets["stream"].astype(float)), _positions(packets)], axis=1)
     received = (packets["event"] == "received") & (length > 0)
     edges = np.arange(0.0, end + width, width)
     curves, limit, changes = [], 0.0, False
@@ -238,7 +263,7 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
         changes |= of.outlook["rate_changes"]
         here = received & (packets["at"] == of.destination)
         # Data that arrives again is not new.
-        _, first = np.unique(seq[here], return_index=True)
+        _, first = np.unique(position[here], axis=0, return_index=True)
         bits, _ = np.histogram(time[here][first], bins=edges, weights=length[here][first] * 8)
         curves.append((of, bits / width))
         limit = max(limit, of.outlook["limit_goodput_bit_s"] or 0.0)

@@ -36,13 +36,23 @@ pub(crate) fn doctor(args: &List) -> Result<End, Failure> {
 }
 
 fn userns() -> Finding {
-    let max = fs::read_to_string("/proc/sys/user/max_user_namespaces").unwrap_or_default();
-    let forbidden =
-        fs::read_to_string("/proc/sys/kernel/unprivileged_userns_clone").is_ok_and(|text| text.trim() == "0");
-    let may = max.trim().parse().is_ok_and(|max: u64| max > 0) && !forbidden;
-    let help =
-        "sysctl -w user.max_user_namespaces=10000 (and kernel.unprivileged_userns_clone=1), for `shell` without root";
-    let result = if may { Ok("allowed".into()) } else { Err(("not allowed".into(), help)) };
+    userns_by(|name| fs::read_to_string(format!("/proc/sys/{name}")).ok())
+}
+
+/// Looks into the kernel's settings, which `setting` reads.
+fn userns_by(setting: impl Fn(&str) -> Option<String>) -> Finding {
+    let is = |name: &str, value: &str| setting(name).is_some_and(|text| text.trim() == value);
+    let max = setting("user/max_user_namespaces").and_then(|text| text.trim().parse::<u64>().ok());
+    let result = if max.unwrap_or(0) == 0 || is("kernel/unprivileged_userns_clone", "0") {
+        let help = "sysctl -w user.max_user_namespaces=10000 (and kernel.unprivileged_userns_clone=1), for `shell` without root";
+        Err(("not allowed".into(), help))
+    } else if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
+        // Ubuntu's default since 23.10: they can be made, but have no capabilities.
+        let help = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, for `shell` without root";
+        Err(("without capabilities, by AppArmor".into(), help))
+    } else {
+        Ok("allowed".into())
+    };
     Finding { what: "user namespaces", is_needed: false, result }
 }
 
@@ -57,4 +67,29 @@ fn pasta() -> Finding {
         }
     };
     Finding { what: "pasta", is_needed: false, result }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_namespaces_need_three_settings() {
+        let found = |max: &str, clone: &str, apparmor: &str| {
+            let of = |name: &str| match name {
+                "user/max_user_namespaces" => max.to_owned(),
+                "kernel/unprivileged_userns_clone" => clone.to_owned(),
+                "kernel/apparmor_restrict_unprivileged_userns" => apparmor.to_owned(),
+                other => panic!("{other}"),
+            };
+            // Not every kernel has each.
+            userns_by(|name| Some(of(name)).filter(|text| !text.is_empty())).result
+        };
+        assert_eq!((found("95000\n", "1\n", "0\n"), found("1", "", "")), (Ok("allowed".into()), Ok("allowed".into())));
+        for refused in [found("0", "1", "0"), found("", "", ""), found("95000", "0\n", "0")] {
+            assert!(refused.is_err_and(|(found, help)| found == "not allowed" && help.contains("max_user_namespaces")));
+        }
+        let restricted = found("95000", "1", "1\n").expect_err("AppArmor");
+        assert!(restricted.1.contains("kernel.apparmor_restrict_unprivileged_userns=0"), "{restricted:?}");
+    }
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use bentpipe_io::manual;
+use bentpipe_study::report::write_in;
 use clap::CommandFactory;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
@@ -62,14 +63,15 @@ pub(crate) fn man(args: &Man) -> Result<End, Failure> {
     output::create_folder(folder)?;
     let mut root = Arguments::command().disable_help_subcommand(true);
     root.build();
-    pages(&root, folder).map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    pages(&root, folder)?;
     Ok(End::Done)
 }
 
-fn pages(command: &clap::Command, folder: &Path) -> std::io::Result<()> {
+fn pages(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
     let (man, mut page) = (clap_mangen::Man::new(command.clone()), Vec::new());
-    man.render(&mut page)?;
+    man.render(&mut page).map_err(Failure::broken)?;
     let version = concat!("bentpipe ", env!("CARGO_PKG_VERSION"));
-    std::fs::write(folder.join(man.get_filename()), manual::readable(&String::from_utf8_lossy(&page), version))?;
+    let text = manual::readable(&String::from_utf8_lossy(&page), version);
+    write_in(folder, &man.get_filename(), text.as_bytes()).map_err(Failure::unwritten)?;
     command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| pages(below, folder))
 }

@@ -82,6 +82,15 @@ fn a_file_is_no_folder() {
     }
 }
 
+/// The message named the folder.
+#[test]
+fn a_page_that_cannot_be_written_is_named() {
+    let folder = folder();
+    std::fs::create_dir_all(folder.path().join("pages/bentpipe-fit.1")).expect("writable");
+    let error = refused(folder.path(), 1, &["man", "pages"]);
+    assert!(error.contains("bentpipe-fit.1: it is a folder"), "{error}");
+}
+
 /// A path below a file cannot be examined, like one in a closed folder. The file may exist.
 #[test]
 fn what_cannot_be_looked_at_is_not_said_to_be_missing() {

@@ -134,10 +134,19 @@ fn read(client: UnixStream) -> Option<Request> {
 /// # Errors
 /// Fails if no emulation listens at the socket, or if it does not answer within ten seconds.
 pub fn ask(path: &Path, line: &str) -> io::Result<String> {
+    ask_within(path, line, 10 * PATIENCE)
+}
+
+fn ask_within(path: &Path, line: &str, patience: Duration) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(10 * PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
     stream.write_all(format!("{line}\n").as_bytes())?;
-    io::read_to_string(stream)
+    io::read_to_string(stream).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => {
+            io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {} s", patience.as_secs_f64()))
+        }
+        _ => error,
+    })
 }
 
 #[cfg(test)]
@@ -184,5 +193,15 @@ mod tests {
         std::fs::write(&path, "mine").expect("it is written");
         assert_eq!(Control::open(&path).expect_err("no socket").kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(&path).expect("it is left"), "mine");
+    }
+
+    /// An emulation that Ctrl-Z has stopped. The message was "Resource temporarily unavailable".
+    #[test]
+    fn who_does_not_answer_is_said_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("control");
+        let _silent = UnixListener::bind(&path).expect("a free name");
+        let error = ask_within(&path, "hello", Duration::from_millis(50)).expect_err("nobody answers");
+        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::TimedOut, "no answer within 0.05 s"));
     }
 }

@@ -212,8 +212,24 @@ pub(crate) fn needs_settings() -> Result<(), EmulateError> {
 /// Fails if a program that the emulation calls is missing.
 pub(crate) fn needs_program(name: &str, package: &str) -> Result<(), EmulateError> {
     let found = bentpipe_io::program(name).arg("-V").output();
-    found.map(drop).map_err(|error| EmulateError::Lacking {
-        what: format!("the program `{name}`: {error}"),
-        help: format!("install {package}"),
+    found.map(drop).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            EmulateError::Lacking { what: format!("the program `{name}`: {error}"), help: format!("install {package}") }
+        }
+        // It is there, but cannot be started: no descriptors or no memory are left.
+        _ => EmulateError::system(format!("the program `{name}`"))(error),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ip` could not be started for lack of descriptors, and the help was to install it.
+    #[test]
+    fn only_a_program_that_is_not_there_is_to_be_installed() {
+        assert!(matches!(needs_program("/no/such/program", "it"), Err(EmulateError::Lacking { .. })));
+        let closed = needs_program("/etc/passwd", "it").expect_err("it is no program");
+        assert!(matches!(closed, EmulateError::System { .. }) && !closed.to_string().contains("install"), "{closed}");
+    }
 }

@@ -15,9 +15,8 @@ pub(crate) struct Outcome {
     pub(crate) acked_at: Option<Time>,
     pub(crate) received_at: Option<Time>,
     pub(crate) aborted: Option<Abort>,
-    /// Bytes received in order, and when the last of them arrived.
+    /// Bytes received in order.
     pub(crate) received: u64,
-    pub(crate) read_at: Time,
     pub(crate) stats: TcpStats,
 }
 

@@ -88,8 +88,6 @@ pub(crate) struct TcpEnd {
     /// See [`Outcome`](crate::ended::Outcome).
     acked_at: Option<Time>,
     received_at: Option<Time>,
-    /// When data was last read.
-    read_at: Time,
     /// The workload, shared by ends made from one model.
     workload: Rc<Workload>,
     pub(crate) connection: Transport,
@@ -115,6 +113,8 @@ struct Extra {
     path_change: Time,
     /// Time of the application's next action while the path has not changed.
     action: Time,
+    /// When data last arrived, at the receiver of a source that stops.
+    read_at: Option<Time>,
 }
 
 /// What a TCP end does next.
@@ -179,7 +179,6 @@ impl TcpEnd {
             connected_at: None,
             acked_at: None,
             received_at: None,
-            read_at: Time::ZERO,
             aborted: None,
         }
     }
@@ -210,7 +209,10 @@ impl TcpEnd {
     }
 
     fn extra_mut(&mut self) -> &mut Extra {
-        let none = || Box::new(Extra { pacer: None, responses: None, path_change: Time::NEVER, action: Time::NEVER });
+        let none = || {
+            let never = Time::NEVER;
+            Box::new(Extra { pacer: None, responses: None, path_change: never, action: never, read_at: None })
+        };
         self.extra.get_or_insert_with(none)
     }
 
@@ -294,10 +296,12 @@ impl TcpEnd {
     fn on_readable<P: Probe>(&mut self, cx: &mut Context<'_, P>, total: u64) {
         let fresh = total - self.read;
         self.read = total;
-        self.read_at = cx.now;
         self.connection.handle(cx, Input::Read(fresh));
         if total >= self.expected && self.received_at.is_none() && self.expected > 0 {
             self.received_at = Some(cx.now);
+        }
+        if let Workload::Greedy { duration: Some(_) } = *self.workload {
+            self.extra_mut().read_at = Some(cx.now);
         }
         if let Workload::RequestResponse { request, response, think, count } = *self.workload {
             if self.client {

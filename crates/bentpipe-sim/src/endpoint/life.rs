@@ -30,7 +30,7 @@ impl TcpEnd {
 
     /// Restores the end of a connection in TIME-WAIT from this model. It is not reduced again.
     pub(crate) fn woken(&self, end: EndId, outcome: &Outcome, connection: Connection) -> TcpEnd {
-        let &Outcome { connected_at, acked_at, received_at, aborted, received, read_at, .. } = outcome;
+        let &Outcome { connected_at, acked_at, received_at, aborted, received, .. } = outcome;
         TcpEnd {
             connection: Transport::Tcp(connection),
             end,
@@ -41,11 +41,15 @@ impl TcpEnd {
             connected_at,
             acked_at,
             received_at,
-            read_at,
             aborted,
             model: None,
             ..self.clone()
         }
+    }
+
+    /// When data last arrived, at the receiver of a source that stops.
+    pub(crate) fn read_at(&self) -> Option<Time> {
+        self.extra.as_ref()?.read_at
     }
 
     /// Its results so far.
@@ -56,15 +60,15 @@ impl TcpEnd {
             received_at: self.received_at,
             aborted: self.aborted,
             received: self.connection.received(),
-            read_at: self.read_at,
             stats: self.connection.stats(),
         }
     }
 
-    /// What remains of it, if its connection is closed or in TIME-WAIT and it has nothing more to do.
+    /// What remains of it, if its connection is closed or in TIME-WAIT and it has nothing more to do. The end of a source
+    /// that stops is kept, because its last arrival is a result.
     pub(crate) fn ended(&self) -> Option<Ended> {
         let Transport::Tcp(connection) = &self.connection else { return None };
-        if !self.is_done() || self.planned() != Time::NEVER {
+        if !self.is_done() || self.planned() != Time::NEVER || self.read_at().is_some() {
             return None;
         }
         let (rest, model) = match (connection.closed(), self.model) {

@@ -167,9 +167,13 @@ impl QuicEnd {
             received_at: self.app.received_at,
             aborted: self.aborted,
             received: self.app.read,
-            read_at: self.app.read_at,
             stats: self.stats(),
         }
+    }
+
+    /// When data last arrived.
+    pub(crate) fn read_at(&self) -> Time {
+        self.app.read_at
     }
 
     /// The times of the responses to its requests, if it has made any.

@@ -30,8 +30,8 @@ pub struct FlowResult {
     pub received_at: Option<Time>,
     /// Bytes that arrived in order at the flow's far end; for UDP, all bytes that arrived, including headers.
     pub delivered: u64,
-    /// When the first and the last of them arrived; `None` if none have. The first is known of UDP; for others it is the
-    /// flow's start.
+    /// When the last of them arrived, if the flow's source stops after some time; of UDP also when the first did, which is
+    /// the flow's start for others. `None` if none have arrived.
     pub arrivals: Option<(Time, Time)>,
     /// Counters of the sender; for UDP, only `data_segments`, the number of datagrams sent.
     pub stats: TcpStats,
@@ -55,6 +55,16 @@ impl World {
         let Endpoint::Socket(near) = &self.ends[ends::listener(ConnectionId(flow.0)).index()].kind else { return None };
         let Endpoint::Socket(far) = &self.ends[near.partner.index()].kind else { return None };
         Some([near, far])
+    }
+
+    /// When an end has last read data, if its source stops after some time.
+    fn read_at(&self, end: EndId) -> Option<Time> {
+        match &self.ends[end.index()].kind {
+            Endpoint::Tcp(tcp) => tcp.read_at(),
+            #[cfg(feature = "quic")]
+            Endpoint::Quic(quic) => Some(quic.read_at()),
+            _ => None,
+        }
     }
 
     /// The gateways that split a flow, from the opener on.
@@ -134,7 +144,7 @@ impl World {
                     acked_at: from.acked_at,
                     received_at,
                     delivered: to.received,
-                    arrivals: (to.received > 0).then_some((start, to.read_at)),
+                    arrivals: self.read_at(goal).map(|last| (start, last)),
                     stats: from.stats,
                     receiver_stats: to.stats,
                     legs: self.leg_stats(flow, from.stats, to.stats),

@@ -100,8 +100,8 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
     // What was lost may have come when more was in the queue than any acknowledgement shows, as in a long repair without
     // SACK. Other connections' segments, and a slow line before, are not in that.
     let lost = trials.iter().filter(|trial| trial.lost).filter_map(|trial| trial.delay).fold(0.0, f64::max);
-    let full = if lost > at_most + near { lost } else { longest + rate.segment_time / 2.0 };
-    let (low, high) = (surely, at_most.max(lost) + 2.0 * rate.segment_time);
+    let (full, most) = if lost > at_most + near { (lost, lost) } else { (longest + rate.segment_time / 2.0, at_most) };
+    let (low, high) = (surely, most + 2.0 * rate.segment_time);
     let time = Estimate::measured(full, low, high);
     let bytes = match &rate.rate {
         Estimate::Measured { value, low: slow, high: fast } => {

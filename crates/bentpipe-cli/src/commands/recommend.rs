@@ -289,7 +289,14 @@ pub(super) fn sentences(found: &Recommendation, verdict: &Verdict, asked: bool, 
         let share = margin * 100.0;
         let fastest = verdict.fastest;
         let over = verdict.gains.iter().find(|gain| gain.over == fastest);
-        lines.push(if found.deterministic {
+        let ended = |system: System| {
+            let times = found.candidates.iter().filter(|one| one.system == system).flat_map(|one| &one.times_s);
+            times.flatten().count()
+        };
+        let [few, more] = [fastest, verdict.system].map(ended);
+        lines.push(if few < more {
+            format!("  {fastest} has the smallest median, but finishes {few} transfers, and {} {more}.", verdict.system)
+        } else if found.deterministic {
             format!("  {fastest} is faster, but by less than {share:.0} %, and needs more changes.")
         } else if over.is_none_or(|gain| gain.high < 1.0) {
             format!(
@@ -360,4 +367,36 @@ fn significant(value: f64) -> String {
     }
     let decimals = (1 - value.abs().log10().floor() as i32).max(0) as usize;
     format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finishes_fewer_transfers_does_not_need_more_changes() {
+        let candidate = |system, times_s: [Option<f64>; 4]| {
+            let times_s = times_s.to_vec();
+            Candidate { system, unfit: None, estimate_s: None, limit_s: None, hopeless: false, times_s }
+        };
+        let plain = candidate(System::Plain, [Some(12.0), Some(13.0), Some(11.0), None]);
+        let bbr = candidate(System::Bbr, [12.1, 13.1, 11.1, 12.1].map(Some));
+        let verdict = Verdict { system: System::Bbr, median_s: 12.1, fastest: System::Plain, gains: Vec::new() };
+        let found = Recommendation {
+            flow: "download".to_owned(),
+            bytes: 1,
+            link: "sat".to_owned(),
+            limit_s: None,
+            candidates: vec![plain, bbr],
+            verdict: None,
+            deterministic: false,
+            flips: Vec::new(),
+            searched: true,
+            interrupted: false,
+        };
+        let said = sentences(&found, &verdict, false, 0.05);
+        let expected =
+            format!("  {} has the smallest median, but finishes 3 transfers, and {} 4.", System::Plain, System::Bbr);
+        assert_eq!(said.lines().nth(1), Some(&*expected), "{said}");
+    }
 }

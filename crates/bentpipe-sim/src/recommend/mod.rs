@@ -1,7 +1,7 @@
 //! Recommends a system for a path: formulas first, then paired runs, then a verdict and where it would change.
 //!
-//! The verdict is the simplest system among those that are as good as the best: with 95 % confidence, their time is
-//! within a margin of the best one's. In each replication, all systems meet the same fades.
+//! The verdict is the simplest system that is as good as the fastest: the runs do not show with 95 % confidence that it is
+//! slower, or they show that it is slower by a margin at most. In each replication, all systems meet the same fades.
 //!
 //! On a path without random draws, each system runs once.
 //!

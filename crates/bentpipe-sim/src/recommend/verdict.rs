@@ -52,7 +52,7 @@ fn gain(choice: &Candidate, other: &Candidate, exact: bool) -> Option<Gain> {
     Some(Gain { over: other.system, factor: ratio.estimate, low, high, wins, pairs: ours.len() })
 }
 
-/// The simplest system that is as good as the fastest and has as many finished transfers. It is as good unless it is
+/// The simplest system that is as good as the fastest, of those that finish the most transfers. It is as good unless it is
 /// shown to be slower, or if it is shown with confidence to be slower by at most `margin`. `exact`: nothing is random,
 /// and each was run once.
 pub(super) fn choose(candidates: &[Candidate], margin: f64, exact: bool) -> Option<Verdict> {
@@ -62,11 +62,12 @@ pub(super) fn choose(candidates: &[Candidate], margin: f64, exact: bool) -> Opti
     let ended = |n: usize| candidates[n].times_s.iter().flatten().count();
     let as_good = |n: usize| {
         n == fastest
-            || ended(n) >= ended(fastest)
-                && gain(&candidates[fastest], &candidates[n], exact)
-                    .is_some_and(|gain| (gain.low <= 1.0 && !exact) || gain.high <= 1.0 + margin)
+            || gain(&candidates[fastest], &candidates[n], exact)
+                .is_some_and(|gain| (gain.low <= 1.0 && !exact) || gain.high <= 1.0 + margin)
     };
-    let (chosen, median_s) = known().find(|&(n, _)| as_good(n))?;
+    let good: Vec<_> = known().filter(|&(n, _)| as_good(n)).collect();
+    let most = good.iter().map(|&(n, _)| ended(n)).max()?;
+    let (chosen, median_s) = good.into_iter().find(|&(n, _)| ended(n) == most)?;
     let others = (0..candidates.len()).filter(|&n| n != chosen);
     Some(Verdict {
         system: candidates[chosen].system,
@@ -111,5 +112,10 @@ mod tests {
         assert_eq!(chosen(&[12.0], &[11.9], true), (System::Plain, System::Bbr));
         // A system that does not always finish is not as good.
         assert_eq!(chosen(&[12.0, 13.0, 11.0, 0.0], &[12.0, 12.5, 11.0, 12.0], false).0, System::Bbr);
+        // Nor is it if it is the fastest, by less than the margin.
+        let (plain, bbr) = ([12.0, 13.0, 11.0, 12.0, 0.0], [12.1, 13.1, 11.1, 12.1, 12.1]);
+        assert_eq!(chosen(&plain, &bbr, false), (System::Bbr, System::Plain));
+        // Where the other is far slower, the fastest remains.
+        assert_eq!(chosen(&plain, &bbr.map(|time| 3.0 * time), false), (System::Plain, System::Plain));
     }
 }

@@ -15,6 +15,8 @@ use crate::row::Row;
 
 /// The first line.
 const FORMAT: &[u8] = b"bentpipe sweep journal 1\n";
+/// The same for every format, before its number.
+const NAME: &[u8] = b"bentpipe sweep journal ";
 /// Length and checksum.
 const HEAD: usize = 8;
 
@@ -46,12 +48,24 @@ pub(super) struct Journal {
     spoilt: bool,
 }
 
-/// Reads a journal without changing it.
+/// True if the first line names another format. Anything else is a torn or damaged start, whose runs are done again.
+fn is_other_format(bytes: &[u8]) -> bool {
+    let Some(rest) = bytes.strip_prefix(NAME) else { return false };
+    let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    end > 0 && rest[..end].iter().all(u8::is_ascii_digit)
+}
+
+/// Reads a journal without changing it. Fails for one of another format.
 pub(super) fn read(path: &Path) -> io::Result<Contents> {
     let mut bytes = Vec::new();
     File::open(path)?.read_to_end(&mut bytes)?;
     let mut contents = Contents { engine: None, rows: Vec::new(), whole: 0, torn: bytes.len() as u64 };
-    let Some(mut rest) = bytes.strip_prefix(FORMAT) else { return Ok(contents) };
+    let Some(mut rest) = bytes.strip_prefix(FORMAT) else {
+        return match is_other_format(&bytes) {
+            true => Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a journal of this version of bentpipe")),
+            false => Ok(contents),
+        };
+    };
     while let Some((content, after)) = record(rest) {
         match &contents.engine {
             None => match std::str::from_utf8(content) {

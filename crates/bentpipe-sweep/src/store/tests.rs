@@ -43,6 +43,27 @@ fn rows_are_there_again() {
     assert_eq!(Store::read(&folder.path().join("absent")).expect("nothing").holdings(), Holdings::default());
 }
 
+/// A journal in the format of another version of bentpipe has runs that this one cannot read: it stays.
+#[test]
+fn a_journal_of_another_format_is_kept() {
+    let folder = folder();
+    drop(filled(folder.path(), 0..3));
+    let newer = folder.path().join("journal-000007.log");
+    let text = "bentpipe sweep journal 2\nruns";
+    std::fs::write(&newer, text).expect("a file");
+    for refused in [Store::open(folder.path()), Store::read(folder.path())] {
+        let error = refused.expect_err("its runs would be lost").to_string();
+        assert_eq!(error, format!("{}: it is not a journal of this version of bentpipe", newer.display()));
+    }
+    assert_eq!(std::fs::read_to_string(&newer).expect("it is still there"), text);
+    // What a process or the machine left of a journal's start is no reason to stop.
+    for begun in ["", "bentpipe sw", "bentpipe sweep journal 1", "bentpipe sweep journal 1\0\0", "\0\0"] {
+        std::fs::write(&newer, begun).expect("a file");
+        assert_eq!(Store::open(folder.path()).expect("it opens").rows, expected(0..3), "{begun:?}");
+        std::fs::remove_file(&newer).expect("it was begun again");
+    }
+}
+
 /// Only a missing folder has no runs. One that cannot be reached may have some.
 #[cfg(unix)]
 #[test]

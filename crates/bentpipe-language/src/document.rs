@@ -145,7 +145,12 @@ pub fn parse(text: &str, source: usize, problems: &mut Problems) -> Node {
 /// Parses the right side of an override as a TOML value; `None` if it is not one.
 pub fn parse_value(text: &str, source: usize, offset: usize) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
-    Some(node(&value, source, offset))
+    // The parser also takes `1_000ms` for a whole number.
+    let is_number = match value.get_ref() {
+        DeValue::Integer(number) => number.as_str().chars().all(|c| "_+-".contains(c) || c.is_digit(number.radix())),
+        _ => true,
+    };
+    is_number.then(|| node(&value, source, offset))
 }
 
 fn shifted(span: std::ops::Range<usize>, source: usize, offset: usize) -> Span {
@@ -216,5 +221,18 @@ mod tests {
         for key in ["wG6gBMHFNfwiVTBGsBZJdFBjhnw4bGZ0ABCDEFGHx078=", "wG6gBMHFNfwiVTBGsBZJdFBjhnw4bGZ0ABCDEFGHx07"] {
             assert_eq!(said(&format!("{key}\n")), "error: t.toml: this is a key, not a scenario");
         }
+    }
+
+    #[test]
+    fn a_number_with_a_unit_is_text() {
+        let value = |text: &str| parse_value(text, 0, 0).map(|node| node.value);
+        for text in ["1_000ms", "1_000_ms", "1000ms", "1_000x", "0x1fg", "1_0kB"] {
+            assert!(value(text).is_none(), "{text}");
+        }
+        for (text, number) in [("1_000", 1000), ("-7", -7), ("+5", 5), ("0x1F", 31), ("0b101", 5), ("0o17", 15)] {
+            assert!(matches!(value(text), Some(Value::Integer(Some(found))) if found == number), "{text}");
+        }
+        let long = "9".repeat(60);
+        assert!(matches!(value(&long), Some(Value::Integer(None))));
     }
 }

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import subprocess
 import sys
 
@@ -140,3 +141,19 @@ def test_shell_works_from_pythons_process():
         [sys.executable, "-m", "bentpipe", "shell", "geo", "--", "sh", "-c", "exit 7"], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 7 or "allows no user namespaces" in ran.stderr, ran.stderr
+
+
+def test_the_schema_for_editors_takes_what_is_read():
+    # It refused `.5 s`, `5. s` and `+5 ms`.
+    printed = subprocess.run([sys.executable, "-m", "bentpipe", "schema"], capture_output=True, text=True, check=True).stdout
+    keys = json.loads(printed)["properties"]["links"]["items"]["properties"]
+    patterns = {"delay": keys["delay"]["pattern"], "loss": keys["loss"]["anyOf"][1]["pattern"]}
+    good = [("delay", text) for text in ("5 ms", ".5 s", "5. s", "+5 ms", "5e-1 s", "1_000ms")] + [("loss", text) for text in (".5 %", "+0.1", "1e-6", "5%")]
+    bad = [("delay", text) for text in ("5", ". s", "ms", "-5 ms", "5 m")] + [("loss", text) for text in ("%", "x", "-1 %", "1 ppm")]
+    for key, text in good:
+        assert re.search(patterns[key], text), (key, text)
+        bp.load(TEXT, set={f"links.sat.{key}": text})
+    for key, text in bad:
+        assert not re.search(patterns[key], text), (key, text)
+        with pytest.raises(bp.ScenarioError):
+            bp.load(TEXT, set={f"links.sat.{key}": text})

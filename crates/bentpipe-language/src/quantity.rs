@@ -154,6 +154,9 @@ fn bad(message: impl Into<String>) -> BadQuantity {
     BadQuantity { message: message.into(), help: None }
 }
 
+/// A number as it may be written, as a regular expression for the JSON schema.
+pub(crate) const NUMBER: &str = r"\+?([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)?";
+
 /// An unsigned decimal: `digits` times ten to the power of `-scale`.
 struct Decimal {
     digits: u128,
@@ -299,7 +302,7 @@ impl Dimension {
     /// A regular expression for the JSON schema.
     pub fn pattern(&self) -> String {
         let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
-        format!(r"^\s*[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?\s*({})\s*$", units.join("|"))
+        format!(r"^\s*{NUMBER}\s*({})\s*$", units.join("|"))
     }
 }
 

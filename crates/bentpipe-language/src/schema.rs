@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::quantity::NUMBER;
 use crate::shape::{Counted, Field, Shape};
 use crate::tcp::{GROUPS, Kind, PROFILES, SETTINGS, Setting, TCP_HEAD, VARIANT};
 
@@ -41,7 +42,7 @@ fn count(counted: &Counted) -> Value {
     }
     let singular = counted.what.strip_suffix('s').unwrap_or("");
     let unit = if counted.what.is_empty() { String::new() } else { format!(r"(\s*({}|{singular}))?", counted.what) };
-    json!({ "anyOf": [number, { "type": "string", "pattern": format!(r"^\s*[0-9][0-9_]*{unit}\s*$") }] })
+    json!({ "anyOf": [number, { "type": "string", "pattern": format!(r"^\s*\+?[0-9][0-9_]*{unit}\s*$") }] })
 }
 
 fn of(shape: &Shape) -> Value {
@@ -54,7 +55,7 @@ fn of(shape: &Shape) -> Value {
         }
         Shape::Probability => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
-            { "type": "string", "pattern": r"^\s*[0-9][0-9_]*(\.[0-9_]+)?([eE][+-]?[0-9]+)?\s*%?\s*$" },
+            { "type": "string", "pattern": format!(r"^\s*{NUMBER}\s*%?\s*$") },
         ] }),
         Shape::Weight => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
         Shape::Choice(words) => json!({ "enum": words }),

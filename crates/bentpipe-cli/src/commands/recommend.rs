@@ -391,6 +391,7 @@ mod tests {
             verdict: None,
             deterministic: false,
             flips: Vec::new(),
+            held: Vec::new(),
             searched: true,
             interrupted: false,
         };

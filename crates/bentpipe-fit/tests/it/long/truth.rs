@@ -78,8 +78,9 @@ fn a_queue_that_overflows() {
     }
 }
 
-/// On a slow line a queue grows and shrinks by a segment or two from arrival to arrival, which is not jitter. Where a host sends a window at
-/// once, few of its segments are answered one by one, and the queue fills between two answers. All that a queue dropped is the queue's.
+/// On a slow line a queue grows and shrinks by a segment or two from arrival to arrival, which is not jitter. Where a host sends a
+/// window at once, few of its segments are answered one by one, and the queue fills between two answers. All that a queue dropped is
+/// the queue's.
 #[test]
 fn a_queue_that_grows_by_leaps() {
     for (host, link, variant, packets, bytes) in [

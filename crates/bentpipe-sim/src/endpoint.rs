@@ -2,6 +2,7 @@
 
 mod application;
 mod arrival;
+mod extra;
 mod life;
 
 use std::cell::RefCell;
@@ -28,6 +29,7 @@ use crate::spoofing::{Sink, SpoofEnd};
 use crate::transport::Transport;
 use crate::udp::{UdpSink, UdpSource};
 use crate::workload::Share;
+use extra::Extra;
 
 /// One end of a flow. All kinds are behind a pointer: a run may have a hundred thousand ends, only a few of which act
 /// at a time.
@@ -100,21 +102,6 @@ pub(crate) struct TcpEnd {
     extra: Option<Box<Extra>>,
     /// State shared by connections of this host to the same peer (RFC 9040), if any.
     shared: Option<Rc<RefCell<TcbCache>>>,
-}
-
-/// State that few ends have.
-#[derive(Clone, Debug)]
-struct Extra {
-    /// When the next write is due, for an application that writes at a rate.
-    pacer: Option<Pacer>,
-    /// The times of the responses to its requests, if it has made any.
-    responses: Option<Responses>,
-    /// When its stack learns that the path has changed.
-    path_change: Time,
-    /// Time of the application's next action while the path has not changed.
-    action: Time,
-    /// When data last arrived, at the receiver of a source that stops.
-    read_at: Option<Time>,
 }
 
 /// What a TCP end does next.
@@ -209,11 +196,7 @@ impl TcpEnd {
     }
 
     fn extra_mut(&mut self) -> &mut Extra {
-        let none = || {
-            let never = Time::NEVER;
-            Box::new(Extra { pacer: None, responses: None, path_change: never, action: never, read_at: None })
-        };
-        self.extra.get_or_insert_with(none)
+        self.extra.get_or_insert_default()
     }
 
     /// What this end has to do with a change of its path that is still to come.

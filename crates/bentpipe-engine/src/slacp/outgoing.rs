@@ -188,14 +188,13 @@ impl Outgoing {
         self.copies.front().map(|&(at, _)| at)
     }
 
-    /// The next copy that may be sent now.
+    /// The next copy that may be sent now. A packet that was retransmitted twice waits for it twice.
     pub(super) fn next_copy(&mut self, now: Time) -> Option<NextPacket> {
         let copies = self.config.copies?;
         while let Some(&(_, seq)) = self.copies.front().filter(|(at, _)| *at <= now) {
             self.copies.pop_front();
             let at = seq.checked_sub(self.first);
             let Some(slot) = at.and_then(|at| self.slots.get_mut(at as usize)) else { continue };
-            // A packet that was retransmitted again waits here once more.
             if slot.state != State::Flying || slot.copies >= copies.max {
                 continue;
             }

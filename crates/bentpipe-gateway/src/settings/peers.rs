@@ -113,8 +113,16 @@ fn only(
     let key = view.require("peer_key", problems).and_then(|item| public_key(&item, problems));
     let preshared_key = file(view, beside, problems);
     let endpoint = endpoint(view, "peer", listen, problems);
+    let carries = if matches!(shape, ShapeTable::Link(_)) { Carries::Packets } else { Carries::Streams };
     let prefixes = match view.get("peer_prefixes") {
-        Some(item) => written(&item, PREFIXES, problems).map(Some),
+        Some(item) => {
+            let prefixes = written::<Prefix>(&item, PREFIXES, problems);
+            if carries == Carries::Packets && prefixes.as_ref().is_some_and(Vec::is_empty) {
+                let expected = "[\"10.1.7.0/24\"], for example; without `peer_prefixes`, any source".to_owned();
+                item.refuse(problems, "no prefix: no packet of the peer would be accepted", Some(expected));
+            }
+            prefixes.map(Some)
+        }
         None => Some(None),
     };
     Some(PeerTable {
@@ -126,7 +134,7 @@ fn only(
         rate: satellite.rate,
         round_trip: satellite.round_trip,
         weight: 1,
-        carries: if matches!(shape, ShapeTable::Link(_)) { Carries::Packets } else { Carries::Streams },
+        carries,
         advice: of_link(shape),
     })
 }

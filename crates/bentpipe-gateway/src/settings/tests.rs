@@ -269,6 +269,21 @@ fn who_may_be_reached_and_who_may_speak() {
     assert_eq!(split.taken.deny, ["*:25".parse().expect("a destination")]);
 }
 
+/// Without sources no packet of the peer would be accepted. Where connections are carried, the peer then opens none.
+#[test]
+fn a_link_needs_a_source() {
+    let none = SPLIT.replace("peer = ", "peer_prefixes = []\npeer = ");
+    assert!(GatewayFile::parse(&none, "gateway.toml").is_ok());
+    let start = none.find("[split]").expect("a shape");
+    let link = format!("{}[link]\naddresses = [\"10.8.0.1/24\"]\n", &none[..start]);
+    let found = errors(&link);
+    let [(_, key, message, _)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(
+        (key.as_str(), message.as_str()),
+        ("tunnel.peer_prefixes", "no prefix: no packet of the peer would be accepted")
+    );
+}
+
 /// An error found later has the same place as one found while reading.
 #[test]
 fn a_mistake_that_the_machine_finds() {

@@ -13,7 +13,8 @@ use bentpipe_io::note;
 use bentpipe_study::output::abandon;
 #[cfg(target_os = "linux")]
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ},
+    flag,
     iterator::SignalsInfo,
     iterator::exfiltrator::{WithOrigin, origin::Origin},
     low_level::siginfo::Cause,
@@ -42,6 +43,8 @@ pub(crate) fn install() -> Result<(), Failure> {
 
 #[cfg(target_os = "linux")]
 fn listen() -> std::io::Result<()> {
+    // Beyond the limit of file sizes (`ulimit -f`) a write then fails like one to a full disk, instead of ending the process.
+    flag::register(SIGXFSZ, std::sync::Arc::default())?;
     let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP])?;
     let listener = thread::Builder::new().name("signals".to_owned());
     let listen = move || signals.forever().filter(|origin| !is_the_commands(origin)).for_each(|_| received());

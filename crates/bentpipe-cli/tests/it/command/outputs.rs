@@ -361,6 +361,22 @@ fn a_reader_that_goes_ends_the_command_quietly() {
     }
 }
 
+/// `ulimit -f` counts blocks of 1024 bytes. The signal that the kernel sends beyond it would end the process, with the unfinished file left.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_file_sizes_is_an_error_that_leaves_nothing() {
+    let folder = folder();
+    let command = format!("ulimit -f 4; exec {} run small.toml --trace events.csv", env!("CARGO_BIN_EXE_bentpipe"));
+    let output =
+        std::process::Command::new("bash").args(["-c", &command]).current_dir(folder.path()).output().expect("a shell");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("error: events.csv: File too large"), "{error}");
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).expect("a folder").map(|entry| entry.expect("a file").file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with(".bentpipe")), "{left:?}");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_device_is_an_error_and_no_panic() {

@@ -361,7 +361,8 @@ fn a_reader_that_goes_ends_the_command_quietly() {
     }
 }
 
-/// `ulimit -f` counts blocks of 1024 bytes. The signal that the kernel sends beyond it would end the process, with the unfinished file left.
+/// `ulimit -f` counts blocks of 1024 bytes. The signal that the kernel sends beyond it would end the process, and leave the unfinished
+/// file.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_limit_of_file_sizes_is_an_error_that_leaves_nothing() {

@@ -59,7 +59,8 @@ pub struct FlowSummary {
     pub bytes: u64,
     /// Seconds from its start to the arrival of the last byte; `None` if it is endless or did not finish.
     pub time_s: Option<f64>,
-    /// Payload bits per second until that time, or else until the end of the flow, and of what it had sent, or of the run.
+    /// Payload bits per second until that time. Without one: until the flow has stopped and the data that it had sent has
+    /// arrived, or until the end of the run.
     pub goodput_bit_s: Option<f64>,
     /// The minimum time in seconds that the links allow ([`flow_limit`]).
     pub limit_time_s: Option<f64>,

@@ -66,6 +66,14 @@ impl Estimate {
         }
     }
 
+    /// The value, if it was measured: no bound.
+    pub(crate) fn value_if_measured(&self) -> Option<f64> {
+        match *self {
+            Estimate::Measured { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
     /// True if `truth` is not excluded, because it is in the interval or on the right side of the bound.
     pub fn allows(&self, truth: f64) -> bool {
         match *self {

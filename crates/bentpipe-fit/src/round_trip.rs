@@ -22,7 +22,7 @@ pub(crate) fn lower_end(shortest: f64, second: f64) -> f64 {
 /// is at most the one at this bound.
 pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
     let min_rate = rate.value();
-    let rate = rate.value().filter(|_| matches!(rate, Estimate::Measured { .. }));
+    let rate = rate.value_if_measured();
     let (Some(down), up) = (view.to_receiver, view.to_sender) else {
         return Estimate::unknown("no acknowledgement of the data was captured");
     };

@@ -230,8 +230,7 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
             .behind_fast_line(ledger, value, rate.segment_time),
         _ => view,
     };
-    let measured = rate.rate.value().filter(|_| matches!(rate.rate, Estimate::Measured { .. }));
-    let fates = trials(ledger, &view, measured);
+    let fates = trials(ledger, &view, rate.rate.value_if_measured());
     let mut queue = queue(&view, &rate, &fates, limit(ledger, &view));
     let is_shared = chosen.others_share > SHARED;
     if is_shared {

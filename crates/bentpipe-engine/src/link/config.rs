@@ -349,6 +349,11 @@ impl LinkConfig {
         moves || self.phases.as_ref().is_some_and(|phases| phases.delay.is_some())
     }
 
+    /// True if the loss probability follows a trace or a schedule.
+    pub fn loss_changes(&self) -> bool {
+        self.moves.as_ref().is_some_and(|moves| moves.loss.is_some())
+    }
+
     /// The mean delay: over the period for a schedule or trace, the middle of the range for phases.
     pub fn mean_delay(&self) -> Duration {
         let tracked = self.moves.as_ref().and_then(|moves| Some(moves.delay.as_ref()?.mean()));

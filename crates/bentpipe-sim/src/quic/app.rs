@@ -52,7 +52,7 @@ pub(super) struct App {
     pub(super) acked_at: Option<Time>,
     pub(super) received_at: Option<Time>,
     /// When data was last read.
-    pub(super) read_at: Time,
+    pub(super) read_at: Option<Time>,
 }
 
 impl App {
@@ -76,7 +76,7 @@ impl App {
             next_action: Time::NEVER,
             acked_at: None,
             received_at: None,
-            read_at: Time::ZERO,
+            read_at: None,
         }
     }
 
@@ -257,7 +257,7 @@ impl App {
             }
         }
         _ = chunks.finalize();
-        self.read_at = now;
+        self.read_at = Some(now);
         if self.read >= self.expected && self.expected > 0 && self.received_at.is_none() {
             self.received_at = Some(now);
             if self.coded.is_some() {

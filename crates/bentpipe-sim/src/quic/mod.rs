@@ -171,8 +171,8 @@ impl QuicEnd {
         }
     }
 
-    /// When data last arrived.
-    pub(crate) fn read_at(&self) -> Time {
+    /// When data last arrived, if any has.
+    pub(crate) fn read_at(&self) -> Option<Time> {
         self.app.read_at
     }
 

@@ -63,7 +63,7 @@ impl Dimension {
     fn is_held(self, scenario: &Scenario, ground: &Ground) -> bool {
         let link = &scenario[ground.there].config;
         match self {
-            Dimension::Loss => link.moves.as_ref().is_some_and(|moves| moves.loss.is_some()),
+            Dimension::Loss => link.loss_changes(),
             Dimension::Size => false,
             Dimension::Delay => link.delay_changes(),
         }

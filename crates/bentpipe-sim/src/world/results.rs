@@ -62,7 +62,7 @@ impl World {
         match &self.ends[end.index()].kind {
             Endpoint::Tcp(tcp) => tcp.read_at(),
             #[cfg(feature = "quic")]
-            Endpoint::Quic(quic) => Some(quic.read_at()),
+            Endpoint::Quic(quic) => quic.read_at(),
             _ => None,
         }
     }

@@ -94,12 +94,11 @@ pub(super) fn changes(link: &LinkConfig) -> Vec<String> {
     if link.packet_bursts.is_some() {
         lines.push("losses in bursts".into());
     }
-    let moves = link.moves.as_ref();
     let all = [
         ("rate", link.rate_changes() && link.tdma.is_none()),
         ("delay", link.delay_changes()),
-        ("loss", moves.is_some_and(|moves| moves.loss.is_some())),
-        ("queue", moves.is_some_and(|moves| moves.queue.is_some())),
+        ("loss", link.loss_changes()),
+        ("queue", link.moves.as_ref().is_some_and(|moves| moves.queue.is_some())),
     ];
     let changing: Vec<_> = all.iter().filter(|(_, changes)| *changes).map(|(what, _)| *what).collect();
     match changing[..] {

@@ -63,7 +63,7 @@ fn loses(loss: &LossConfig) -> bool {
 fn of_link(link: &LinkConfig) -> impl Iterator<Item = &'static str> + use<> {
     let bursts = matches!(&link.channel, ChannelConfig::OnOff { gap, burst } if varies(gap) || varies(burst));
     let in_bursts = !matches!(link.channel, ChannelConfig::Clear) && loses(&link.bad);
-    let scheduled = link.moves.as_ref().is_some_and(|moves| moves.loss.is_some());
+    let scheduled = link.loss_changes();
     let runs = link.packet_bursts.is_some_and(|bursts| match bursts {
         PacketBursts::Conditional { start, again } => tossed(start) || tossed(again),
         PacketBursts::Runs { start, .. } => tossed(start),

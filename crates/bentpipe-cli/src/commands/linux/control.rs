@@ -211,10 +211,8 @@ fn follows(spec: &LinkSpec, key: &str) -> bool {
                 || moves.is_some_and(|moves| moves.rate.is_some())
                 || phases.is_some_and(|phases| phases.rate.is_some())
         }
-        "delay" => {
-            moves.is_some_and(|moves| moves.delay.is_some()) || phases.is_some_and(|phases| phases.delay.is_some())
-        }
-        "loss" => moves.is_some_and(|moves| moves.loss.is_some()),
+        "delay" => spec.config.delay_changes(),
+        "loss" => spec.config.loss_changes(),
         "queue" | "queue.limit" => moves.is_some_and(|moves| moves.queue.is_some()),
         _ => false,
     }

@@ -82,7 +82,8 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
     }
     let sample = Sample::new(times.clone()).map_err(|_| short("expected round trips"))?;
     let shortest = sample.sorted();
-    let quantile = |p| quantile(&sample, &times, p);
+    let quantile = |p| rounded(quantile(&sample, &times, p), &answers);
+    let base = Estimate::measured(shortest[0], lower_end(shortest[0], shortest[1]), shortest[0]);
     let mut notes = vec![
         "how the round trip divides between the two directions is unknown".to_owned(),
         "a lost ping and a lost answer look the same".to_owned(),
@@ -95,17 +96,32 @@ pub(crate) fn fit(path: &Path, source: Bytes) -> Result<Pings, FitError> {
         seconds: last.at - start,
         spacing,
         packet,
-        base_round_trip: Estimate::measured(shortest[0], lower_end(shortest[0], shortest[1]), shortest[0]),
+        base_round_trip: rounded(base, &answers),
         median: quantile(0.5),
         p95: quantile(0.95),
         p99: quantile(0.99),
         losses: losses(fates(&answers)),
-        steps: steps::find(&answers.iter().map(|answer| (answer.at, answer.took)).collect::<Vec<_>>()),
+        // A mean below what the log rounds away is no measurement.
+        steps: steps::find(&answers.iter().map(|answer| (answer.at, answer.took)).collect::<Vec<_>>())
+            .filter(|steps| steps.size >= last_digit(sample.median(), &answers)),
         rate: unknown(),
         queue_time: unknown(),
         round_trips,
         notes,
     })
+}
+
+/// Widens an interval by half of the last digit that the log gives: its round trips are rounded.
+fn rounded(estimate: Estimate, answers: &[Answer]) -> Estimate {
+    let Estimate::Measured { value, low, high } = estimate else { return estimate };
+    let half = last_digit(value, answers) / 2.0;
+    Estimate::measured(value, (low - half).max(0.0), high + half)
+}
+
+/// Value of the last digit of round trips of that length, seconds. `ping` gives more digits of short ones, so what counts are answers that
+/// took as long or longer.
+fn last_digit(took: f64, answers: &[Answer]) -> f64 {
+    answers.iter().filter(|answer| answer.took >= took).map(|answer| answer.digit).min_by(f64::total_cmp).unwrap_or(0.0)
 }
 
 /// For each ping number from the first to the last answer, true if it is missing.

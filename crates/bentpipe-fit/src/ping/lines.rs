@@ -23,6 +23,8 @@ pub(super) struct Answer {
     pub(super) number: i64,
     /// Round trip, seconds.
     pub(super) took: f64,
+    /// Value of the last digit of `took` in the log, seconds. `ping` rounds to three or four digits: 44.5 ms, 612 ms.
+    pub(super) digit: f64,
 }
 
 /// The content of a log.
@@ -38,7 +40,7 @@ pub(super) struct Lines {
 
 /// A relevant line.
 enum Line {
-    Answer { at: f64, number: i64, took: f64, wraps: bool },
+    Answer { answer: Answer, wraps: bool },
     Size(u32),
     Other,
 }
@@ -63,11 +65,11 @@ pub(super) fn read(mut source: impl BufRead, path: &Path) -> Result<Lines, FitEr
             .filter(|_| (bytes.len() as u64) < MAX_LINE)
             .ok_or_else(|| wrong("expected a capture (pcap, pcapng), or lines of `ping -D`"))?;
         match line(text.trim()).map_err(&wrong)? {
-            Line::Answer { at, number, took, wraps } => {
+            Line::Answer { answer, wraps } => {
                 if lines.answers.len() == MAX_ANSWERS {
                     return Err(wrong("too many answers: expected at most 4 000 000"));
                 }
-                lines.add(at, number, took, wraps).map_err(&wrong)?;
+                lines.add(answer, wraps).map_err(&wrong)?;
             }
             Line::Size(packet) => lines.packet = Some(packet),
             Line::Other => {}
@@ -81,8 +83,9 @@ pub(super) fn read(mut source: impl BufRead, path: &Path) -> Result<Lines, FitEr
 }
 
 impl Lines {
-    fn add(&mut self, at: f64, number: i64, took: f64, wraps: bool) -> Result<(), &'static str> {
-        let number = match self.answers.last() {
+    fn add(&mut self, mut answer: Answer, wraps: bool) -> Result<(), &'static str> {
+        let number = answer.number;
+        answer.number = match self.answers.last() {
             // The same number, or the next one that has these 16 bits.
             Some(last) if wraps => {
                 let ahead = (number - last.number).rem_euclid(NUMBERS);
@@ -90,10 +93,10 @@ impl Lines {
             }
             _ => number,
         };
-        if self.answers.last().is_some_and(|last| (number - last.number).abs() > MAX_MISSING) {
+        if self.answers.last().is_some_and(|last| (answer.number - last.number).abs() > MAX_MISSING) {
             return Err("more than 100000 pings are missing: expected one log");
         }
-        self.answers.push(Answer { at, number, took });
+        self.answers.push(answer);
         Ok(())
     }
 }
@@ -117,12 +120,12 @@ fn line(text: &str) -> Result<Line, &'static str> {
     let [Some(at), Some(number), Some(took), None] = std::array::from_fn(|_| words.next()) else {
         return Ok(Line::Other);
     };
-    let (Some(at), Ok(number), Some(took)) = (seconds(at), number.parse::<u32>(), seconds(took)) else {
+    let (Some(at), Ok(number), Some(millis)) = (seconds(at), number.parse::<u32>(), seconds(took)) else {
         return Ok(Line::Other);
     };
     // In such tables, a ping without an answer has no round trip.
-    let answered = Line::Answer { at, number: i64::from(number), took: took / 1e3, wraps: false };
-    Ok(if took > 0.0 { answered } else { Line::Other })
+    let answered = Line::Answer { answer: answered(at, number, millis, took), wraps: false };
+    Ok(if millis > 0.0 { answered } else { Line::Other })
 }
 
 /// The rest of a line of `ping -D`.
@@ -136,8 +139,14 @@ fn answer(at: f64, rest: &str) -> Result<Line, &'static str> {
         return Ok(Line::Other);
     };
     let number = number.parse::<u32>().map_err(|_| "expected a number after icmp_seq=")?;
-    let took = seconds(took).filter(|took| *took >= 0.0).ok_or("expected a time in milliseconds after time=")?;
-    Ok(Line::Answer { at, number: i64::from(number), took: took / 1e3, wraps: true })
+    let millis = seconds(took).filter(|took| *took >= 0.0).ok_or("expected a time in milliseconds after time=")?;
+    Ok(Line::Answer { answer: answered(at, number, millis, took), wraps: true })
+}
+
+/// `text` is the round trip as written, in milliseconds.
+fn answered(at: f64, number: u32, millis: f64, text: &str) -> Answer {
+    let decimals = text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    Answer { at, number: i64::from(number), took: millis / 1e3, digit: 1e-3 / 10_f64.powi(decimals.min(9) as i32) }
 }
 
 fn seconds(text: &str) -> Option<f64> {
@@ -161,8 +170,8 @@ mod tests {
                     [102.6] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=41 ms (DUP!)\n\
                     --- host ping statistics ---\n";
         let found = lines(text).expect("a log");
-        let numbers: Vec<_> = found.answers.iter().map(|answer| (answer.number, answer.took)).collect();
-        assert_eq!(numbers, [(65_535, 0.0445), (65_537, 0.04)]);
+        let numbers: Vec<_> = found.answers.iter().map(|answer| (answer.number, answer.took, answer.digit)).collect();
+        assert_eq!(numbers, [(65_535, 0.0445, 1e-4), (65_537, 0.04, 1e-3)]);
         assert_eq!((found.packet, found.copies), (Some(84), 1));
     }
 

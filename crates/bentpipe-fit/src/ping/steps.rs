@@ -23,6 +23,8 @@ const ONE_OF: usize = 10;
 /// Neighbouring phases are similar, so the second bound is also needed.
 const DEVIATIONS: f64 = 5.0;
 const TIMES: f64 = 2.0;
+/// Periods up to so many times as long are looked for in the instants of a phase.
+const ONE_IN: std::ops::RangeInclusive<usize> = 2..=6;
 
 /// Steps of the delay with a fixed period.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -63,7 +65,11 @@ pub(super) fn find(samples: &[(f64, f64)]) -> Option<Steps> {
         let (mean, deviation) =
             (bentpipe_study::stats::mean(&others), bentpipe_study::stats::standard_deviation(&others));
         let stands_out = (size - mean) / deviation;
-        if stands_out > DEVIATIONS && size > TIMES * mean && best.as_ref().is_none_or(|(other, _)| stands_out > *other)
+        let beats = || best.as_ref().is_none_or(|(other, _)| stands_out > *other);
+        if stands_out > DEVIATIONS
+            && size > TIMES * mean
+            && !is_of_another_period(&differences, top, per, (size + mean) / 2.0)
+            && beats()
         {
             let elsewhere = bentpipe_study::stats::mean(&at_others(&sizes));
             let steps = Steps { period: period as f64, phase: top as f64 * PHASE, size: sizes[top], elsewhere };
@@ -80,6 +86,18 @@ fn score(differences: &[Option<f64>], phase: usize, per: usize) -> Option<(f64, 
     let kept = &all[..all.len() - all.len() / ONE_OF];
     let mean = bentpipe_study::stats::mean;
     (all.len() >= MIN_INSTANTS).then(|| (mean(kept), mean(&all)))
+}
+
+/// True if only one of a few instants of a phase has steps, and the rest have noise. This is so if the true period shares a multiple with this
+/// one, such as 20 s with 10 or 12 s, and has too few instants in the log to be found itself. `between` is halfway from noise to the mean
+/// of all.
+fn is_of_another_period(differences: &[Option<f64>], phase: usize, per: usize, between: f64) -> bool {
+    let instants: Vec<Option<f64>> = differences.iter().skip(phase).step_by(per).copied().collect();
+    let rest = |one_of: usize, left_out: usize| {
+        let others = instants.iter().enumerate().filter(|(n, _)| n % one_of != left_out);
+        bentpipe_study::stats::mean(&others.filter_map(|(_, difference)| *difference).collect::<Vec<_>>())
+    };
+    ONE_IN.into_iter().any(|one_of| (0..one_of).any(|left_out| rest(one_of, left_out) < between))
 }
 
 /// Size of the change of the median at an instant.

@@ -25,6 +25,19 @@ fn steps_are_found_where_they_are() {
     assert!(found.size > 2.0 * found.elsewhere, "{found:?}");
 }
 
+/// The log has 15 instants of the true period, too few to see it, and 30 of half of it.
+#[test]
+fn half_a_period_is_none() {
+    let mut stream = Stream::named(1, "test/half");
+    let levels: Vec<f64> = (0..16).map(|_| stream.uniform() * 10.0).collect();
+    let line = |n: u32| {
+        let at = 1_000_020.0 + f64::from(n) / 10.0;
+        format!("{at:.3} {n} {:.2}\n", 30.0 + levels[n as usize / 200] + stream.exponential(0.5))
+    };
+    let text: String = (0..3100).map(line).collect();
+    assert_eq!(fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect("a log").steps, None);
+}
+
 #[test]
 fn noise_has_no_steps() {
     assert_eq!((0..10).filter(|&seed| log(seed, None, 0.0).steps.is_some()).count(), 0);
@@ -39,6 +52,38 @@ fn a_log_is_measured() {
     assert!(pings.losses.probability.allows(0.01), "{:?}", pings.losses);
     assert!((pings.spacing - 0.1).abs() < 1e-6);
     assert!(matches!(pings.rate, Estimate::Unknown { .. }));
+}
+
+/// `ping` writes round trips of 100 ms or more in whole milliseconds. All of a steady path are then the same.
+#[test]
+fn intervals_hold_what_the_log_rounds_away() {
+    let mut stream = Stream::named(1, "test/rounded");
+    let text: String = (1..=12_000_u32)
+        .map(|n| {
+            let took = 611.6 + 0.3 * stream.uniform();
+            format!(
+                "[{:.3}] 64 bytes from 192.0.2.1: icmp_seq={n} ttl=50 time={took:.0} ms\n",
+                1000.0 + f64::from(n) / 5.0
+            )
+        })
+        .collect();
+    let pings = fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect("a log");
+    assert!(pings.base_round_trip.allows(0.6116), "{:?}", pings.base_round_trip);
+    assert!(pings.median.allows(0.61175), "{:?}", pings.median);
+    assert!(pings.p99.allows(0.611897), "{:?}", pings.p99);
+    assert!(!pings.median.allows(0.6114) && !pings.median.allows(0.6126), "{:?}", pings.median);
+}
+
+/// Nearly all medians of two seconds are the same whole millisecond, so the few that are not stand out of some period.
+#[test]
+fn steps_smaller_than_a_digit_are_none() {
+    let found = (0..20).filter(|&seed| {
+        let mut stream = Stream::named(seed, "test/digits");
+        let line = |n: u32, took: f64| format!("{:.3} {n} {took:.0}\n", 1000.0 + f64::from(n) / 10.0);
+        let text: String = (1..=4000).map(|n| line(n, 546.0 + 0.32 * stream.exponential(1.0))).collect();
+        fit(Path::new("log"), Box::new(std::io::Cursor::new(text))).expect("a log").steps.is_some()
+    });
+    assert_eq!(found.count(), 0);
 }
 
 /// Twelve seconds of an eight-minute log waited 20 s in a full queue. No round trip is shorter than that of the empty path, and a

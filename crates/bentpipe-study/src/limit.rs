@@ -16,9 +16,12 @@
 //! product over j ≥ i of (1-p_j), times payload over wire length.
 //!
 //! If the rate of a line changes, a transfer may fall into a good period. The goodput of a transfer of known length is
-//! then its length divided by the minimum time, and the mean rate says nothing about it.
+//! then its length divided by the minimum time, and the mean rate says nothing about it. An endless flow, or one that does
+//! not end, is limited by what the lines can send while it runs ([`goodput_between`]).
 //!
 //! Neither limit accounts for other flows, ACKs on a shared line, link headers or retransmissions.
+
+mod within;
 
 use std::borrow::Cow;
 
@@ -34,6 +37,8 @@ use bentpipe_engine::units::{Bytes, Duration, Rate, Time};
 use crate::scenario::bursts::mean_secs;
 use crate::scenario::model::{FlowKind, FlowSpec, QuicFlow, Scenario, Through, Workload};
 use crate::topology::{self, Unreachable};
+
+pub use within::goodput_between;
 
 /// IPv4 and TCP headers without options.
 const HEADERS: u32 = 40;
@@ -60,31 +65,10 @@ type Way<'s> = (Vec<&'s LinkConfig>, Vec<&'s LinkConfig>);
 /// # Errors
 /// Fails if no path connects the ends of the flow.
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
-    let (sizes, opening, workload) = match &flow.kind {
-        FlowKind::Tcp(tcp) => {
-            let further =
-                tcp.splits.iter().map(|split| SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver));
-            let first = SegmentSize::of_leg(&tcp.stp, &tcp.sender, &tcp.receiver);
-            let sizes = std::iter::once(first).chain(further).collect();
-            let opening = (tcp.sender.shortcuts.handshake != Handshake::None).then_some(HEADERS);
-            (sizes, opening, tcp.workload)
-        }
-        // STP's header is as long as TCP's, and it opens in the same way.
-        FlowKind::Stp(stp) => {
-            let size = SegmentSize::of_stp(&stp.config);
-            (vec![size], Some(HEADERS), stp.workload)
-        }
-        FlowKind::Quic(quic) => (vec![SegmentSize::of_quic(quic)], SegmentSize::of_quic_opening(quic), quic.workload),
-        FlowKind::Udp(_) => return Ok(None),
-    };
+    let Some(Plan { mut sizes, mut opening, workload }) = plan(flow) else { return Ok(None) };
     let best: Vec<_> = scenario.links.iter().map(|link| link.config.at_best()).collect();
-    let (mut sizes, mut opening): (Vec<SegmentSize>, _) = (sizes, opening);
-    if let Some(through) = through_a_tunnel(flow) {
-        sizes.truncate(1);
-        if let Some(pair) = scenario.gateways.pairs.get(through.pair) {
-            sizes[0] = sizes[0].in_tunnel(&pair.satellite[through.side]);
-        }
-        opening = None;
+    if let Some(size) = size_in_tunnel(scenario, flow, &sizes) {
+        (sizes, opening) = (vec![size], None);
     }
     let legs = legs_over(scenario, flow, &best)?;
     let answers = matches!(workload, Workload::RequestResponse { .. });
@@ -125,6 +109,46 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
         _ => long_run,
     };
     Ok(Some(Limit { time, goodput, long_run, narrowest: narrowest.map(LinkId::from) }))
+}
+
+/// What a connection sends.
+struct Plan {
+    /// The segments of each leg.
+    sizes: Vec<SegmentSize>,
+    /// Bytes of the packets that open it, in each direction.
+    opening: Option<u32>,
+    workload: Workload,
+}
+
+/// `None` for UDP.
+fn plan(flow: &FlowSpec) -> Option<Plan> {
+    Some(match &flow.kind {
+        FlowKind::Tcp(tcp) => {
+            let further =
+                tcp.splits.iter().map(|split| SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver));
+            let first = SegmentSize::of_leg(&tcp.stp, &tcp.sender, &tcp.receiver);
+            let opening = (tcp.sender.shortcuts.handshake != Handshake::None).then_some(HEADERS);
+            Plan { sizes: std::iter::once(first).chain(further).collect(), opening, workload: tcp.workload }
+        }
+        // STP's header is as long as TCP's, and it opens in the same way.
+        FlowKind::Stp(stp) => {
+            let size = SegmentSize::of_stp(&stp.config);
+            Plan { sizes: vec![size], opening: Some(HEADERS), workload: stp.workload }
+        }
+        FlowKind::Quic(quic) => Plan {
+            sizes: vec![SegmentSize::of_quic(quic)],
+            opening: SegmentSize::of_quic_opening(quic),
+            workload: quic.workload,
+        },
+        FlowKind::Udp(_) => return None,
+    })
+}
+
+/// The segments of a flow that a gateway's tunnel carries.
+fn size_in_tunnel(scenario: &Scenario, flow: &FlowSpec, sizes: &[SegmentSize]) -> Option<SegmentSize> {
+    let through = through_a_tunnel(flow)?;
+    let pair = scenario.gateways.pairs.get(through.pair);
+    Some(pair.map_or(sizes[0], |pair| sizes[0].in_tunnel(&pair.satellite[through.side])))
 }
 
 /// Bytes of all the data whose rate counts; `None` for an endless flow.

@@ -97,12 +97,12 @@ fn moving(config: &LinkConfig, seed: u64, name: &str) -> Option<MovingLine> {
 
 impl LinkConfig {
     /// Bytes that the line can send from the start of the run to `end`, with the random draws of a link of this name
-    /// and seed. `None` if transmission takes no time. For a line with bursts (TDMA) or cells, the result follows from
-    /// its mean rate.
+    /// and seed. `None` if transmission takes no time.
     pub fn capacity(&self, seed: u64, name: &str, end: Time) -> Option<f64> {
-        if self.tdma.is_none()
-            && let Some(mut line) = moving(self, seed, name)
-        {
+        if let Some(schedule) = &self.tdma {
+            return Some(schedule.capacity(end));
+        }
+        if let Some(mut line) = moving(self, seed, name) {
             return Some(line.capacity(end));
         }
         if let Some(trace) = &self.rate_trace {

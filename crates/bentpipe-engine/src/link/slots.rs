@@ -105,6 +105,12 @@ impl BurstSchedule {
         })
     }
 
+    /// Bytes that the line can send in the bursts before `end`.
+    pub(super) fn capacity(&self, end: Time) -> f64 {
+        let on_air = Duration::from_ticks(self.air_until(end)).as_secs_f64();
+        self.rate.bits_per_second() as f64 / 8.0 * on_air
+    }
+
     /// Air time before `at`, in ticks.
     fn air_until(&self, at: Time) -> u64 {
         let frame = self.frame.as_ticks();
@@ -202,6 +208,12 @@ mod tests {
             let begun = (from..).find(|&micros| sends(micros)).expect("it repeats");
             assert_eq!(schedule.instant(us(air).as_ticks(), true), at(begun), "{from}");
         }
+    }
+
+    /// 80 Mbit/s are 10 B/us: half of the first burst, and all of it with half of the second one of a later frame.
+    #[test]
+    fn capacity_is_that_of_the_bursts() {
+        assert_eq!([50, 400, 3600].map(|micros| schedule().capacity(at(micros)).round()), [500.0, 1000.0, 11_000.0]);
     }
 
     #[test]

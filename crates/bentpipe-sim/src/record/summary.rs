@@ -5,7 +5,7 @@ use bentpipe_engine::link::{LinkConfig, LinkCounters};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::tcp::{Abort, TcpStats};
 use bentpipe_engine::units::{Duration, Rate, Time};
-use bentpipe_study::limit::flow_limit;
+use bentpipe_study::limit::{flow_limit, goodput_between};
 use bentpipe_study::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, TcpFlow, UdpFlow, Workload};
 use bentpipe_study::topology;
 use serde::Serialize;
@@ -64,7 +64,8 @@ pub struct FlowSummary {
     pub goodput_bit_s: Option<f64>,
     /// The minimum time in seconds that the links allow ([`flow_limit`]).
     pub limit_time_s: Option<f64>,
-    /// The maximum payload rate that the links allow, in bits per second.
+    /// The maximum payload rate that the links allow, in bits per second: for a flow without a time over lines that change, while it ran
+    /// ([`goodput_between`]).
     pub limit_goodput_bit_s: Option<f64>,
     /// The link that sets it, and the time for which the goodput is counted, seconds.
     #[serde(skip)]
@@ -207,7 +208,7 @@ impl Summary {
             seed: result.seed,
             end_s: result.end.as_secs_f64(),
             timed_out: result.timed_out,
-            flows: flows.map(|(spec, flow)| FlowSummary::new(scenario, spec, flow, result.end)).collect(),
+            flows: flows.map(|(spec, flow)| FlowSummary::new(scenario, spec, flow, result)).collect(),
             responses: entries(scenario, &result.flows),
             links: links.map(|(spec, counters)| LinkSummary::new(spec, counters, result)).collect(),
             channels: channels(scenario, &result.layers),
@@ -223,7 +224,7 @@ pub(super) fn elapsed(flow: &FlowResult) -> Option<f64> {
 }
 
 impl FlowSummary {
-    fn new(scenario: &Scenario, spec: &FlowSpec, flow: &FlowResult, end: Time) -> Self {
+    fn new(scenario: &Scenario, spec: &FlowSpec, flow: &FlowResult, result: &RunResult) -> Self {
         let workload = spec.kind.workload();
         let (variant, profile) = match &spec.kind {
             FlowKind::Tcp(tcp) => (Some(tcp.variant_name.clone()), Some(tcp.profile_name.clone())),
@@ -233,14 +234,20 @@ impl FlowSummary {
         };
         let time = workload.and_then(|_| elapsed(flow));
         let bytes = workload.map_or(flow.delivered, |workload| payload(workload, flow));
-        let lasted = duration(&spec.kind, flow, end);
+        let lasted = duration(&spec.kind, flow, result.end);
         let goodput = (lasted > Duration::ZERO).then(|| bytes as f64 * 8.0 / lasted.as_secs_f64());
         // A flow whose ends are not connected does not run, so it has no summary.
         let limit = flow_limit(scenario, spec).ok().flatten().unwrap_or_default();
         let limit_time = limit.time.map(Duration::as_secs_f64);
+        // Without an end, what counts is what lines that change could send while the flow ran.
+        let while_it_ran =
+            || goodput_between(scenario, spec, result.seed, (flow.start, flow.start + lasted)).ok().flatten();
+        let while_it_ran = if time.is_none() && lasted > Duration::ZERO { while_it_ran() } else { None };
+        let (limit_goodput, narrowest) =
+            while_it_ran.map_or((limit.goodput, limit.narrowest), |(rate, link)| (Some(rate), link));
         let x_limit = match (time, limit_time) {
             (Some(time), Some(min)) if min > 0.0 => Some(time / min),
-            _ => limit.goodput.zip(goodput).map(|(max, ours)| max / ours).filter(|x| x.is_finite()),
+            _ => limit_goodput.zip(goodput).map(|(max, ours)| max / ours).filter(|x| x.is_finite()),
         };
         let answers = matches!(workload, Some(Workload::RequestResponse { .. }));
         let stats = if answers { &flow.receiver_stats } else { &flow.stats };
@@ -255,8 +262,8 @@ impl FlowSummary {
             time_s: time,
             goodput_bit_s: goodput,
             limit_time_s: limit_time,
-            limit_goodput_bit_s: limit.goodput,
-            share: (limit.narrowest, lasted.as_secs_f64()),
+            limit_goodput_bit_s: limit_goodput,
+            share: (narrowest, lasted.as_secs_f64()),
             x_limit,
             segments: stats.data_segments,
             retransmissions: stats.retransmits,

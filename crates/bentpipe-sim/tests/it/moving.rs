@@ -3,6 +3,7 @@
 use crate::worlds::{moving, parse};
 use bentpipe_engine::probe::NoProbe;
 use bentpipe_engine::tcp::variant::VARIANTS;
+use bentpipe_sim::record::Summary;
 use bentpipe_sim::{RunResult, run};
 use proptest::prelude::*;
 
@@ -106,4 +107,33 @@ fn a_lost_finished_is_not_sent_again() {
                 { at = \"5074 ms\", rate = \"900 kbit/s\" }]\n\
                 reorder = { probability = 0.0, delay = \"1 ms\" }\nduplicate = 0.0\ncorrupt = 0.002\n";
     assert!(is_stuck_handshake(&transfer(&world(link, &quic("cubic"), ""), 134)));
+}
+
+/// The limit of a flow without an end is what the line can send while it runs, in this run. Each of these lines is faster than its mean at
+/// first, or its rates are drawn.
+#[test]
+fn no_flow_is_faster_than_a_line_that_moves() {
+    let lines = [
+        "rate = \"2 Mbit/s\"\nschedule = [{ at = \"2 s\", rate = \"200 kbit/s\" }]\nschedule_period = \"30 s\"",
+        "rate_trace = [500, 500, 501, 502, 503, 504, 505, 506, 600, 700, 800, 2000, 9000]",
+        "rate = \"10 Mbit/s\"\ntdma = { frame = \"1 s\", bursts = [[\"0 ms\", \"500 ms\"]] }",
+        "rate = \"2 Mbit/s\"\nphases = { length = \"700 ms\", outage = \"20 ms\", rate = [\"1 Mbit/s\", \"6 Mbit/s\"] }",
+    ];
+    for line in lines {
+        for flow in ["", "type = \"quic\"", "split = [{ at = \"R2\" }]"] {
+            for (duration, seed) in [("500 ms", 1), ("1700 ms", 2), ("5 s", 3), ("1 h", 4)] {
+                let still = "rate = \"2 Mbit/s\"\ndelay = \"50 ms\"\nMOVES";
+                let moves = format!("delay = \"50 ms\"\nqueue = \"200 packets\"\n{line}");
+                let greedy = format!("start = \"300 ms\"\ngreedy = {{ duration = \"{duration}\" }}");
+                let text = world("MOVES", flow, "").replace(still, &moves).replace("300 h", "8 s");
+                let text = text.replace(&format!("bytes = \"{BYTES} B\""), &greedy);
+                let scenario = parse(&text);
+                let flow = Summary::new(&scenario, &transfer(&text, seed)).flows.remove(0);
+                let x_limit = flow.x_limit.expect("some data arrives");
+                // The handshake and slow start take most of a short run, and most of a trace's first opportunities.
+                let most = if ["5 s", "1 h"].contains(&duration) && !line.contains("trace") { 2.0 } else { 30.0 };
+                assert!((1.0..most).contains(&x_limit), "{x_limit}, {:?}\n{text}", flow.goodput_bit_s);
+            }
+        }
+    }
 }

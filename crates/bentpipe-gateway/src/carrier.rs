@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use bentpipe_engine::gateway::{FRAME_OVERHEAD, udp_overhead};
-use bentpipe_engine::slacp::{ChannelStats, RateControl, Stats};
+use bentpipe_engine::gateway::{FRAME_OVERHEAD, datagram, udp_overhead};
+use bentpipe_engine::slacp::{ChannelStats, Overhead, RateControl, Stats};
 use bentpipe_engine::units::{Duration, Rate, Time};
 use bentpipe_engine::wire::EmitError;
 use bentpipe_engine::{Context, Step};
@@ -324,6 +324,11 @@ impl Carrier {
         if let Some(endpoint) = &mut self.endpoint {
             // The endpoint counts malformed frames. They are treated like lost ones.
             let _ = endpoint.receive(&mut Context::silent(now), frame);
+            if let (longest @ 1.., Overhead::Bytes(overhead)) =
+                (endpoint.take_longest_arrived(), self.config.layer.overhead)
+            {
+                self.paths.current.on_arrived(now, datagram(longest, overhead) as usize);
+            }
             if endpoint.end().is_stuck() {
                 self.tunnel.start_over(now);
             }

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Departures. The current size is confirmed while it is in use (RFC 8899 §5.1.1, CONFIRMATION_TIMER, is for
-//! layers that do not see losses), since a satellite's losses say nothing about sizes. For the same reason no count of lost probes
+//! layers that do not see losses), since a satellite's losses say nothing about sizes: by the link's acknowledgements of frames of that
+//! length, or else by a probe. For the same reason no count of lost probes
 //! says that a size does not pass (RFC 8899 §5.1.2, MAX_PROBES). If a probe is lost, three more are sent, each with one of the base size
 //! and one of the minimum. If smaller ones pass and none of that size does, it is too large, or there is a black hole; if only those
 //! of the minimum pass, so is the base size. If all are lost, there is an outage. A larger size is tried again after a minute, not
@@ -127,11 +128,12 @@ pub(crate) struct PathMtu {
     asks: std::collections::VecDeque<Ask>,
     next_id: u32,
     rtt: Option<Duration>,
-    /// Number of datagrams above the minimum since the size was confirmed, and when it was confirmed.
+    /// Number of datagrams above the minimum since the size was confirmed, the longest of them, and when it was confirmed.
     in_use: u32,
+    longest: usize,
     confirmed_at: Time,
-    /// Since when datagrams take this path.
-    since: Time,
+    /// Since when datagrams take this path instead of another; `None` if they never took another.
+    since: Option<Time>,
 }
 
 impl PathMtu {
@@ -149,8 +151,9 @@ impl PathMtu {
             next_id: 0,
             rtt: None,
             in_use: 0,
+            longest: 0,
             confirmed_at: now,
-            since: now,
+            since: None,
         }
     }
 
@@ -172,7 +175,7 @@ impl PathMtu {
     /// Datagrams take this path instead of `last`. If its size is known, it remains; packets that are too long for it
     /// are sent in parts, and new ones are made for it at once.
     fn follow(&mut self, now: Time, last: &mut PathMtu) {
-        (self.told, self.next_id, self.since) = (last.told, last.next_id, now);
+        (self.told, self.next_id, self.since) = (last.told, last.next_id, Some(now));
         self.asks.clear();
         // A probe that waits would take the wrong path; a change is still to be told.
         if last.asks.iter().any(|ask| matches!(ask, Ask::Probe { .. })) {
@@ -187,6 +190,28 @@ impl PathMtu {
     /// Records that a datagram of this size was sent.
     pub(crate) fn on_sent(&mut self, size: usize) {
         self.in_use += u32::from(size > usize::from(MIN));
+        self.longest = self.longest.max(size);
+    }
+
+    /// Records that the peer has received whole datagrams up to this size. If all since the last confirmation are no longer, this
+    /// confirms the path as a probe does, which would take 2 % of a slow link.
+    pub(crate) fn on_arrived(&mut self, now: Time, size: usize) {
+        // A longer one was sent in parts, and one from before may have taken another path. If new packets are made for another size,
+        // a probe has to say that they may be longer.
+        let is_whole = size <= usize::from(self.size);
+        let is_for_all = self.told == self.size && self.awaited.is_none();
+        if is_whole && is_for_all && self.is_settled(now) && size >= self.longest.max(usize::from(MIN)) {
+            self.confirm(now);
+        }
+    }
+
+    /// True if datagrams have taken this path for some time, or always.
+    fn is_settled(&self, now: Time) -> bool {
+        self.since.is_none_or(|since| since + CONFIRM_IDLE <= now)
+    }
+
+    fn confirm(&mut self, now: Time) {
+        (self.confirmed_at, self.in_use, self.longest) = (now, 0, 0);
     }
 
     /// Called when the kernel refused a datagram of this size as too long.
@@ -215,9 +240,9 @@ impl PathMtu {
         }
         self.awaited.take_if(|awaited| awaited.size <= sent.size);
         if sent.size >= self.size {
-            (self.confirmed_at, self.in_use) = (now, 0);
+            self.confirm(now);
             // A peer that alternates gets packets that fit all its paths.
-            if matches!(self.phase, Phase::Complete { .. }) && self.since + CONFIRM_IDLE <= now {
+            if matches!(self.phase, Phase::Complete { .. }) && self.is_settled(now) {
                 self.tell(false);
             }
         }
@@ -260,7 +285,7 @@ impl PathMtu {
         self.awaited = None;
         // That the minimum passes is no news.
         self.sent.retain(|sent| sent.size > MIN);
-        (self.confirmed_at, self.in_use) = (now, 0);
+        self.confirm(now);
         self.tell(true);
     }
 

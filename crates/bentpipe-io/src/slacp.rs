@@ -143,6 +143,11 @@ impl LinkEndpoint {
         &self.end
     }
 
+    /// As of [`End::take_longest_arrived`].
+    pub fn take_longest_arrived(&mut self) -> u32 {
+        self.end.take_longest_arrived()
+    }
+
     /// Counters of the machine.
     pub fn layer_stats(&self) -> Stats {
         self.end.stats()

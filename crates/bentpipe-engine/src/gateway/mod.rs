@@ -14,6 +14,7 @@ pub use holding::{CONNECTION, MAX_UNSENT, MIN_UNSENT, Memory, ROOM, packet_memor
 pub use pacer::Pacer;
 pub use satellite::{Layer, Satellite};
 pub use sizes::{
-    DATA_HEADER, DATA_OVERHEAD, FRAME_OVERHEAD, INTEGRITY, line_overhead, max_packet, max_payload, udp_overhead,
+    DATA_HEADER, DATA_OVERHEAD, FRAME_OVERHEAD, INTEGRITY, datagram, line_overhead, max_packet, max_payload,
+    udp_overhead,
 };
 pub use uplink::{PATIENCE, UplinkSender, kernel_pacing, limit_timeouts, max_timeout};

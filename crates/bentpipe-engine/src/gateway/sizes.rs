@@ -40,6 +40,11 @@ pub const fn line_overhead(over_ipv6: bool) -> u32 {
     udp_overhead(over_ipv6) as u32 + DATA_OVERHEAD as u32 - (Integrity::Crc.trailer() - INTEGRITY.trailer()) as u32
 }
 
+/// The UDP payload of a datagram whose frame takes so many bytes on the line, with this overhead ([`line_overhead`]).
+pub const fn datagram(on_line: u32, overhead: u32) -> u32 {
+    on_line - overhead + DATA_OVERHEAD as u32 - (Integrity::Crc.trailer() - INTEGRITY.trailer()) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,6 +67,8 @@ pub struct End {
     frames: u64,
     bytes: u64,
     reports: u64,
+    /// As of [`End::take_longest_arrived`].
+    longest_arrived: u32,
 }
 
 /// The quantum of a channel with weight 1, bytes.
@@ -133,6 +135,7 @@ impl End {
             frames: 0,
             bytes: 0,
             reports: 0,
+            longest_arrived: 0,
         }
     }
 
@@ -217,6 +220,12 @@ impl End {
         self.rate_control.restart(self.initial_rtt);
         self.flight.on_path_change();
         self.line = self.rate_control.rate().map(TransmitClock::new);
+    }
+
+    /// Bytes on the line of the longest frame of data that the peer has acknowledged since the last call, with the overhead of
+    /// [`SlacpConfig::overhead`]; 0 if it acknowledged none. A driver can so know that the path carries frames of this length.
+    pub fn take_longest_arrived(&mut self) -> u32 {
+        core::mem::take(&mut self.longest_arrived)
     }
 
     /// True if the link cannot continue: the peer no longer sends a missing packet of a channel that never gives one

@@ -35,6 +35,8 @@ struct World {
     /// Bytes on the line, headers of IP and UDP included, and how many datagrams.
     sent: u64,
     datagrams: u64,
+    /// Datagrams of the first end that are longer than any with data.
+    probes: u64,
     /// Where the second end is, and the source of its datagrams.
     at: SocketAddr,
     says: SocketAddr,
@@ -82,6 +84,7 @@ impl World {
             events: Default::default(),
             sent: 0,
             datagrams: 0,
+            probes: 0,
             at: address(2),
             says: address(2),
             stopped: &[],
@@ -111,6 +114,7 @@ impl World {
                 Step::Do(Carried::Send(sealed)) => {
                     self.sent += sealed.len as u64 + 28;
                     self.datagrams += 1;
+                    self.probes += u64::from(end == 0 && sealed.len + 28 > 1495);
                     let there = match end {
                         0 => {
                             *self.bytes_to.entry(sealed.to).or_default() += sealed.len as u64;
@@ -195,7 +199,8 @@ fn short_paths_carry_a_megabyte() {
 /// The path changes in mid-transfer: no stall of 10 s, and soon after the sender is back at the configured rate.
 #[test]
 fn a_dip_in_mid_transfer() {
-    for mtu in [1280, 1365, 1400, 1499] {
+    // The longest packets that are sent take 1495 bytes.
+    for mtu in [1280, 1365, 1400, 1494] {
         let mut world = World::new();
         world.run(world.after(10), u64::MAX, greedy);
         let full = world.arrived;
@@ -206,7 +211,7 @@ fn a_dip_in_mid_transfer() {
         world.run(world.after(12), u64::MAX, greedy);
         // Up to 3.1 s until it is noticed, a round trip of the last frame, and one of the retransmissions.
         assert!(world.longest < Duration::from_secs(6), "{mtu}: {:?}", world.longest);
-        assert_eq!(world.ends[0].stats().black_holes, 1);
+        assert_eq!(world.ends[0].stats().black_holes, 1, "{mtu}");
         let before = world.arrived;
         world.run(world.after(10), u64::MAX, greedy);
         // Headers take a greater share: of 1280 bytes 7.6 % instead of 6.5 %, and parts of old frames some more.
@@ -219,6 +224,24 @@ fn a_dip_in_mid_transfer() {
         assert!(world.changes[0].black_hole && world.changes.last().is_some_and(|last| last.mtu == 1500));
         assert_eq!(world.events, [[Event::Up], [Event::Up]]);
     }
+}
+
+/// The link's acknowledgements confirm the size of the datagrams that carry data, so there are no probes besides.
+#[test]
+fn data_that_arrives_confirms_the_path() {
+    let mut world = World::new();
+    world.run(world.after(10), u64::MAX, greedy);
+    let longest = usize::from(world.ends[0].max_packet());
+    let before = world.probes;
+    world.run(world.after(60), u64::MAX, |_| Some(longest));
+    assert_eq!(world.probes, before);
+    // Only a probe can tell that longer packets pass again.
+    world.mtu = 1400;
+    world.run(world.after(20), u64::MAX, greedy);
+    assert!(world.ends[0].path_mtu() <= 1400);
+    world.mtu = 1500;
+    world.run(world.after(70), u64::MAX, greedy);
+    assert_eq!(world.ends[0].path_mtu(), 1500);
 }
 
 /// Packets that must not be shortened are sent in parts: those of IPv6 hosts, of 1280 bytes, over a path of 1280 bytes, and over

@@ -38,6 +38,9 @@ impl Paths {
             None => PathMtu::new(self.current.max, now),
         };
         next.follow(now, &mut self.current);
+        if self.to.is_none() {
+            next.since = None;
+        }
         let last = std::mem::replace(&mut self.current, next);
         if let Some(address) = std::mem::replace(&mut self.to, to) {
             self.others.push_front((address, last));

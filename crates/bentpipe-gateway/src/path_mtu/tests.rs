@@ -15,6 +15,9 @@ struct Path {
     probes: Vec<u16>,
     /// Large datagrams sent every 10 ms.
     is_busy: bool,
+    /// The length of datagrams that are sent every 10 ms and acknowledged by the link, and the acknowledgements in flight.
+    data: Option<u16>,
+    arrivals: std::collections::VecDeque<(Time, u16)>,
     /// The kernel refuses longer datagrams.
     says: bool,
     /// How many of a hundred datagrams are lost in each direction.
@@ -33,6 +36,8 @@ impl Path {
             changes: Vec::new(),
             probes: Vec::new(),
             is_busy: false,
+            data: None,
+            arrivals: Default::default(),
             says: false,
             loss: 0,
             random: 1,
@@ -59,6 +64,15 @@ impl Path {
             }
             if self.is_busy {
                 self.machine.on_sent(usize::from(self.machine.size()));
+            }
+            while let Some((at, size)) = self.arrivals.pop_front_if(|(at, _)| *at <= self.now) {
+                self.machine.on_arrived(at, usize::from(size));
+            }
+            if let Some(size) = self.data.map(|size| size.min(self.machine.size())) {
+                self.machine.on_sent(usize::from(size));
+                if size <= self.takes {
+                    self.arrivals.push_back((self.now + DELAY.saturating_mul(2), size));
+                }
             }
             while let Step::Do(ask) = self.machine.poll(self.now) {
                 match ask {
@@ -277,6 +291,31 @@ fn confirmation_is_cheap() {
     let bytes: u64 = path.probes.iter().map(|&size| u64::from(size)).sum();
     // 10 000 datagrams were sent, and a large probe in each 1.1 s.
     assert!(bytes < 10_000 * 1472 / 100, "{bytes}");
+}
+
+/// Data of any length that arrives needs no probes. What no longer arrives is noticed, and so is a path that takes more again.
+#[test]
+fn data_that_arrives_is_a_confirmation() {
+    for size in [600, 1400, 1472] {
+        let mut path = Path::new(1472, 1472);
+        path.data = Some(size);
+        path.run(Duration::from_secs(10));
+        path.probes.clear();
+        path.run(Duration::from_secs(100));
+        assert_eq!((path.probes.len(), path.machine.size()), (0, 1472), "{size}");
+        // Shorter datagrams that arrive beside do not count for the longer ones.
+        path.takes = size - 1;
+        let begun = path.now;
+        while path.machine.size() >= size {
+            path.machine.on_arrived(path.now, 560);
+            path.run(Duration::from_millis(10));
+            let took = path.now.saturating_since(begun);
+            assert!(took < Duration::from_secs(5) + DELAY.saturating_mul(2), "{size}: {took:?}");
+        }
+        path.takes = 1472;
+        path.run(Duration::from_secs(130));
+        assert_eq!((path.machine.size(), path.machine.told()), (1472, 1472), "{size}");
+    }
 }
 
 /// A size below the base size was refused, and then the base size passes: the path is another one, and larger sizes are tried again.

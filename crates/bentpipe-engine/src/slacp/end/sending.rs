@@ -13,8 +13,12 @@ impl End {
     pub(super) fn on_report(&mut self, now: Time, report: &Report) {
         let (outgoing, outputs) = (&mut self.outgoing, &mut self.outputs);
         let (mut arrived, mut lost) = (0, 0);
+        let longest = &mut self.longest_arrived;
         self.flight.on_report(now, report, |Tagged { channel, sent, weight }, verdict| {
             let outgoing = &mut outgoing[channel as usize];
+            if verdict != arq::Verdict::Lost {
+                *longest = weight.max(*longest);
+            }
             match verdict {
                 arq::Verdict::Arrived => arrived += u64::from(weight),
                 arq::Verdict::Lost => lost += u64::from(weight),

@@ -3,8 +3,8 @@
 Needs root. Draws a shape (split, link, uplink), a rate of 1 to 24 Mbit/s, a round trip of 20 to 700 ms, a drop-tail queue of 0.5 to 2 times
 what fits into it but at least 40 packets, losses of 0.1 or 1 % or none, and the amount of data. `--bench` is the program that
 `cargo bench -p bentpipe-gateway --bench gateway --no-run` names: real gateways between hosts with the kernel's cubic. The same path runs in
-virtual time with 20 seeds. Prints the medians for each path. A path differs if its median is more than 2 % below or above everything that the
-20 seeds gave. Exits with 1 if more than one path in ten differs.
+virtual time with 20 seeds. Prints the medians for each path. A path differs if its median is more than 2 % below or above everything that
+the 20 seeds gave. Exits with 1 if more than one path in ten differs.
 """
 
 import argparse
@@ -105,9 +105,10 @@ def measured(bench: str, path: dict, seeds: int) -> list[float]:
     """Returns the rate that each seed of the real gateways gives, Mbit/s."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
-        command = ["chrt", "-r", "10", bench, "--bench", "--objects", "1000", "--seeds", str(seeds), "--modes", path["shape"], "--losses", str(path["loss"])]
-        command += ["--rate", f"{path['rate']} Mbit/s", "--round-trip", f"{path['round_trip']} ms", "--queue", str(path["queue"])]
-        command += ["--ping", "no", "--bulk", str(path["bytes"]), "--direction", "down" if path["shape"] == "uplink" else "up", "--out", str(out)]
+        command = ["chrt", "-r", "10", bench, "--bench", "--objects", "1000", "--ping", "no", "--seeds", str(seeds)]
+        command += ["--modes", path["shape"], "--losses", str(path["loss"]), "--rate", f"{path['rate']} Mbit/s"]
+        command += ["--round-trip", f"{path['round_trip']} ms", "--queue", str(path["queue"]), "--bulk", str(path["bytes"])]
+        command += ["--direction", "down" if path["shape"] == "uplink" else "up", "--out", str(out)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{' '.join(command)}: {done.stderr}")

@@ -27,11 +27,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use crate::key_file::read_key;
 use crate::log::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-pub use args::{Down, File, Gateway, Keygen, Run, Status, Up};
+pub use args::{Down, File, Gateway, Keygen, Pubkey, Run, Status, Up};
 pub use failure::{End, Failure};
 
 use self::backlog::Backlog;
@@ -56,6 +57,11 @@ use crate::{
 pub fn gateway(command: &Gateway) -> Result<End, Failure> {
     match command {
         Gateway::Keygen(args) => keygen(args),
+        Gateway::Pubkey(args) => {
+            let key: PrivateKey = read_key(&args.file).map_err(Failure::broken)?;
+            print(&format!("{}\n", key.public()))?;
+            Ok(End::Done)
+        }
         Gateway::Run(args) => run(args),
         Gateway::Up(args) => {
             let file = load(&args.file)?;

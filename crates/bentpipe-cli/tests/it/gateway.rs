@@ -18,6 +18,14 @@ fn the_gateways_command_is_reached() {
     });
     assert_ne!(near, far);
     assert_eq!(run(&["keygen", "near.key"]).status.code(), Some(1), "a key is not overwritten");
+    let again = run(&["pubkey", "near.key"]);
+    assert_eq!(String::from_utf8_lossy(&again.stdout).trim(), near, "the public key can be had again");
+    std::fs::write(folder.path().join("bad.key"), "x").expect("a file");
+    for (file, why) in [("none.key", "none.key: No such file"), ("bad.key", "bad.key is secret")] {
+        let refused = run(&["pubkey", file]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(1) && refused.stdout.is_empty() && said.contains(why), "{said}");
+    }
     let text = format!(
         "name = \"near\"\n[tunnel]\nprivate_key = \"near.key\"\npeer_key = \"{far}\"\n[satellite]\nrate = \"1 Mbit/s\"\n\
          round_trip = \"600 ms\"\n[split]\ncapture = [\"lan0\"]\n"

@@ -21,6 +21,8 @@ Examples:
 pub enum Gateway {
     /// Write a new private key and print its public key
     Keygen(Keygen),
+    /// Print the public key of a private key again
+    Pubkey(Pubkey),
     /// Run a gateway, with its kernel rules installed while it runs
     Run(Run),
     /// Install a gateway's kernel rules without running it
@@ -37,6 +39,14 @@ pub enum Gateway {
 #[derive(Debug, Args)]
 pub struct Keygen {
     /// File for the private key; an existing file is not overwritten
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// The argument of `pubkey`.
+#[derive(Debug, Args)]
+pub struct Pubkey {
+    /// The file that `keygen` has written
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }

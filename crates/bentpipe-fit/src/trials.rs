@@ -4,6 +4,8 @@
 //! of the data: a gap that was filled at least a round trip to the sender later was a loss. There, repeated
 //! transmissions that are lost again leave no trace.
 
+use std::collections::BTreeSet;
+
 use crate::ledger::{Fate, Ledger, Transmission};
 use crate::view::{ASSUMED_FACTOR, Side, View, larger};
 
@@ -72,16 +74,20 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
     // Start of the data, and the fate of the first transmission there.
     let mut all: Vec<(u64, Trial)> = Vec::with_capacity(ledger.transmissions.len());
     let mut end = 0;
-    let mut fills: Vec<_> = ledger.holes.fills.iter().filter(|fill| fill.after >= late).collect();
+    let (mut fills, mut early) = (Vec::new(), BTreeSet::new());
+    for fill in &ledger.holes.fills {
+        if fill.after >= late {
+            fills.push(fill);
+        } else {
+            early.insert(fill.start);
+        }
+    }
     fills.sort_unstable_by_key(|fill| fill.start);
     for (sent, delay) in ledger.transmissions.iter().zip(view.delays(ledger)) {
-        let is_first = sent.start >= end;
-        let early = || ledger.holes.fills.binary_search_by_key(&sent.start, |fill| fill.start).is_ok();
-        if is_first {
+        // What came late is tried once, even if it is sent again without need.
+        if sent.start >= end || early.remove(&sent.start) {
             all.push((sent.start, Trial { lost: false, delay }));
-            end = sent.end;
-        } else if fills.binary_search_by_key(&sent.start, |fill| fill.start).is_err() && early() {
-            all.push((sent.start, Trial { lost: false, delay }));
+            end = end.max(sent.end);
         }
     }
     let arrived: Vec<(u64, Trial)> = all.clone();
@@ -103,7 +109,29 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use bentpipe_engine::wire::ip::{Addresses, Ports};
+
     use super::*;
+    use crate::header::Header;
+
+    /// The segment with this number.
+    fn segment(number: u32) -> Header {
+        Header {
+            addresses: Addresses::V4 { source: Ipv4Addr::LOCALHOST, destination: Ipv4Addr::LOCALHOST },
+            ports: Ports { source: 1, destination: 2 },
+            seq: number * 100,
+            ack: 0,
+            flags: Header::ACK,
+            window: 1000,
+            payload: 100,
+            headers: 40,
+            id: 0,
+            options: Default::default(),
+            is_cut: false,
+        }
+    }
 
     /// Runs of two or more losses are doubtful as a whole if one of them waited long enough; a single loss is not.
     #[test]
@@ -120,5 +148,37 @@ mod tests {
         ];
         assert_eq!(doubtful(&all, 0.5), [true, true, false, false, false, false, false]);
         assert_eq!(doubtful(&all, 0.4), [true, true, false, false, false, true, true]);
+    }
+
+    /// Segments of 100 bytes that pass near the receiver at these times (ms), by number.
+    fn received(mut passed: Vec<(i64, u32)>) -> Ledger {
+        let mut ledger = Ledger::new(100);
+        passed.sort_by_key(|(at, _)| *at);
+        for (at, number) in passed {
+            ledger.take(at * 1_000_000, true, &segment(number));
+        }
+        ledger
+    }
+
+    fn near_the_receiver(ledger: &Ledger) -> View {
+        View { side: Side::Receiver, to_sender: Some(200_000_000), ..View::new(ledger) }
+    }
+
+    /// 30 is late by 4 ms, 20 by 15 ms; 10 is lost, and sent again after 250 ms; 20 is also sent again, without need. Each was tried once,
+    /// whatever the order in which the gaps were filled.
+    #[test]
+    fn late_segments_were_tried_once() {
+        let late = |n: u32| match n {
+            10 => 250,
+            20 => 15,
+            30 => 4,
+            _ => 0,
+        };
+        let again = (i64::from(20 + 240), 20);
+        let ledger = received((0..300).map(|n| (i64::from(n + late(n)), n)).chain([again]).collect());
+        let fills: Vec<_> = ledger.holes.fills.iter().map(|fill| fill.start / 100).collect();
+        assert_eq!(fills, [30, 20, 10]);
+        let all = trials(&ledger, &near_the_receiver(&ledger), None);
+        assert_eq!((all.len(), all.iter().filter(|trial| trial.lost).count()), (300, 1));
     }
 }

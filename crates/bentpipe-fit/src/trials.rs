@@ -90,7 +90,9 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
             end = end.max(sent.end);
         }
     }
-    let arrived: Vec<(u64, Trial)> = all.clone();
+    // What came late is behind others until here.
+    all.sort_by_key(|(start, _)| *start);
+    let arrived = all.clone();
     for fill in fills {
         // The missing segment was sent just after the data before the gap, or just before the data behind it: a sender
         // may pause on either side, and the queue empties meanwhile. So the longer of the two times in the queue is
@@ -115,6 +117,7 @@ mod tests {
 
     use super::*;
     use crate::header::Header;
+    use crate::view::Event;
 
     /// The segment with this number.
     fn segment(number: u32) -> Header {
@@ -180,5 +183,25 @@ mod tests {
         assert_eq!(fills, [30, 20, 10]);
         let all = trials(&ledger, &near_the_receiver(&ledger), None);
         assert_eq!((all.len(), all.iter().filter(|trial| trial.lost).count()), (300, 1));
+    }
+
+    /// 1 to 9 come behind 150, and 10, which was lost, at the end: its neighbours are 9 and 11, of which 11 waited longer.
+    #[test]
+    fn the_neighbours_of_a_loss_are_those_of_its_data() {
+        let order: Vec<u32> = (0..=0).chain(11..=150).chain(1..=9).chain(151..300).chain([10]).collect();
+        let ledger = received((0..).zip(order.iter().copied()).collect());
+        let waited = |number: u32| if number == 11 { 0.5 } else { 0.1 };
+        let events = order.iter().zip(0..).map(|(&number, of)| Event {
+            at: 0,
+            of,
+            segments: 1,
+            delay: Some(waited(number)),
+            held: 0.0,
+            is_first: true,
+            ahead: 0.0,
+        });
+        let view = View { events: events.collect(), ..near_the_receiver(&ledger) };
+        let lost: Vec<_> = trials(&ledger, &view, None).into_iter().filter(|trial| trial.lost).collect();
+        assert_eq!(lost, [Trial { lost: true, delay: Some(0.5) }]);
     }
 }

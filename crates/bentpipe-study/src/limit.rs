@@ -75,18 +75,37 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     // Each leg retransmits its own losses.
     let goodputs = sizes.iter().zip(&legs);
     let goodputs = goodputs.filter_map(|(size, (there, back))| narrowest_of(if answers { back } else { there }, *size));
-    let time = workload_time((workload, opening, &sizes), &opened(scenario, &best, flow, &legs)?, &legs);
+    let over = |workload, opening, opened: &[_], legs: &[_]| workload_time((workload, opening, &sizes), opened, legs);
+    let opened_best = opened(scenario, &best, flow, &legs)?;
+    let mut time = over(workload, opening, &opened_best, &legs);
     // A line with bursts or a trace is at times faster than its mean: at best, a whole period's capacity comes at its
     // start.
     let links = legs.iter().flat_map(|(there, back)| there.iter().chain(back));
     let early = links.filter_map(|link| link.rate_period()).fold(Duration::ZERO, |sum, period| sum + period);
-    let mut time = time.map(|time| Duration::from_nanos(time.as_nanos().saturating_sub(early.as_nanos())));
     if early > Duration::ZERO {
         // No line is faster than at its best instant.
         let fastest: Vec<_> = best.iter().map(|link| at_its_fastest(link)).collect();
-        let legs = legs_over(scenario, flow, &fastest)?;
-        let min = workload_time((workload, opening, &sizes), &opened(scenario, &fastest, flow, &legs)?, &legs);
-        time = time.max(min);
+        let fast_legs = legs_over(scenario, flow, &fastest)?;
+        let min = over(workload, opening, &opened(scenario, &fastest, flow, &fast_legs)?, &fast_legs);
+        let at_mean = |workload, opening| Some(over(workload, opening, &opened_best, &legs)? - early);
+        time = match workload {
+            // Each exchange may fall into a good period, but all responses together have no more than one, and so do all requests.
+            Workload::RequestResponse { request, response, count, .. } => {
+                let once = |request, response| Workload::RequestResponse {
+                    request,
+                    response,
+                    think: Duration::ZERO,
+                    count: 1,
+                };
+                let all = |bytes: Bytes| Bytes::new(bytes.get().saturating_mul(count.into()));
+                let one = once(request, response);
+                let gained = at_mean(one, None).zip(over(one, None, &[], &fast_legs)).map(|(mean, fast)| mean - fast);
+                let each = min.zip(gained).map(|(min, gained)| min + gained.saturating_mul(count.into()));
+                let together = [once(request, all(response)), once(all(request), response)];
+                together.into_iter().map(|all| at_mean(all, opening)).chain([min, each]).max().flatten()
+            }
+            _ => at_mean(workload, opening).max(min),
+        };
     }
     // With a schedule or a trace, it is known when a line can have sent everything.
     let scheduled = match workload {

@@ -233,6 +233,24 @@ fn the_mean_does_not_limit_a_short_transfer() {
     assert_eq!(limit.goodput, limit.time.map(|time| 2.0 * 1460.0 * 8.0 / time.as_secs_f64()));
 }
 
+/// A burst of 100 ms at 10 Mbit/s each second, over 0 ms. A response of 48 180 B, 33 full segments, takes 39.6 ms of a burst and 396 ms
+/// at the mean rate.
+#[test]
+fn each_response_may_fall_into_a_burst() {
+    let tdma = "rate = \"10 Mbit/s\"\nbackward.tdma = { frame = \"1 s\", bursts = [[\"0 s\", \"100 ms\"]] }";
+    let secs = |response: &str, think: &str, count: u32| {
+        let asks = format!("{{ request = \"1 B\", response = \"{response}\", think = \"{think}\", count = {count} }}");
+        let time = short_flow(tdma, &format!("request_response = {asks}")).time.expect("it ends").as_secs_f64();
+        (time * 100.0).round() / 100.0
+    };
+    // A response each second: 50 in bursts, of 0.04 s, and 49 pauses.
+    assert_eq!(secs("48180 B", "950 ms", 50), 48.53);
+    // Without pauses, what counts is that the mean carries 50 times 0.396 s, of which a second may come early.
+    assert_eq!(secs("48180 B", "0 s", 50), 18.8);
+    // A long response takes the mean's time, 25 times 0.396 s, less a period; the pauses count besides.
+    assert_eq!(secs("1204500 B", "10 s", 3), 3.0 * 8.9 + 20.0);
+}
+
 fn parsed(text: &str) -> Scenario {
     Scenario::parse(&format!("name = \"t\"\n{text}"), "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
 }

@@ -27,7 +27,7 @@ use std::borrow::Cow;
 
 use bentpipe_engine::atm::aal5;
 use bentpipe_engine::gateway::{Satellite, line_overhead, max_payload};
-use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts};
+use bentpipe_engine::link::{ChannelConfig, LinkConfig, LossConfig, PacketBursts, Track};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::slacp::DATA_HEADER;
 use bentpipe_engine::stp::StpConfig;
@@ -384,7 +384,7 @@ fn narrowest_of<'s>(links: &[&'s LinkConfig], size: SegmentSize) -> Option<(f64,
     let mut passes = 1.0;
     let mut min: Option<(f64, &LinkConfig)> = None;
     for &link in links.iter().rev() {
-        passes *= 1.0 - mean_loss(link, wire);
+        passes *= 1.0 - loss_with(link, link.good, wire);
         if let Some(time) = line_time(link, wire) {
             let here = size.payload as f64 * 8.0 / time * passes;
             min = Some(min.filter(|(min, _)| *min <= here).unwrap_or((here, link)));
@@ -410,8 +410,16 @@ fn line_bytes(link: &LinkConfig, wire: u32) -> u64 {
 }
 
 /// The probability that the channel loses a packet of this length at a random time. A schedule of bursts ends, so in
-/// the long run its channel is good.
+/// the long run its channel is good. A loss that follows a schedule without a period has no mean: that with which it begins.
+/// The loss in the outages of phases does not count, since the line then sends nothing.
 pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
+    let track = link.moves.as_ref().and_then(|moves| moves.loss.as_ref()).filter(|track| track.period().is_some());
+    let packet = track.map_or(link.good.packet, |track| Track::probability(track.mean()));
+    loss_with(link, LossConfig { packet, ..link.good }, wire)
+}
+
+/// The same with this loss while the channel is good.
+fn loss_with(link: &LinkConfig, good: LossConfig, wire: u32) -> f64 {
     let loss = |config: &LossConfig| {
         let by_bits = config.bit.any_of_bits(line_bytes(link, wire) * 8).get();
         config.packet.get() + (1.0 - config.packet.get()) * by_bits
@@ -423,7 +431,7 @@ pub fn mean_loss(link: &LinkConfig, wire: u32) -> f64 {
         }
         ChannelConfig::Clear | ChannelConfig::Schedule(_) => 0.0,
     };
-    let in_time = (1.0 - bad) * loss(&link.good) + bad * loss(&link.bad);
+    let in_time = (1.0 - bad) * loss(&good) + bad * loss(&link.bad);
     1.0 - (1.0 - in_time) * (1.0 - link.packet_bursts.as_ref().map_or(0.0, mean_loss_of_sequence))
 }
 

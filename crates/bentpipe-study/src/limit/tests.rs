@@ -180,6 +180,18 @@ fn losses_that_change_limit_by_the_lowest() {
     }
 }
 
+/// The mean over the period: a second of 25 % and one of 12.5 %. What does not repeat has none, so the first value counts.
+#[test]
+fn losses_that_change_have_a_mean() {
+    let of = |losses: &str| {
+        let line = joins("A", "B", &format!("rate = \"10 Mbit/s\"; delay = \"0 ms\"; {losses}"));
+        mean_loss(&parsed(&format!("{line}{}", flow("greedy = true"))).links[0].config, 1500)
+    };
+    assert_eq!(of("loss_trace = { values = [[\"0 s\", \"25 %\"], [\"1 s\", \"12.5 %\"]] }"), 0.1875);
+    assert_eq!(of("loss = \"50 %\"; schedule = [{ at = \"1 s\", loss = \"0 %\" }]"), 0.5);
+    assert_eq!(of("loss = \"50 %\"; schedule = [{ at = \"1 s\", loss = \"0 %\" }]; schedule_period = \"4 s\""), 0.125);
+}
+
 /// An opportunity each ms, for 100 ms, then a pause of 900 ms. 146 kB are 100 segments of 1500 B, so the 100 opportunities of a period
 /// carry them. At the start that takes 100 ms; from 50 ms on, the rest leaves in the next period.
 #[test]

@@ -1,7 +1,7 @@
 //! Short texts for settings of links and nodes, for drawings and their tables.
 
 use crate::scenario::bursts::mean_secs;
-use crate::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario};
+use crate::scenario::{FlowKind, FlowSpec, LinkSpec, Scenario, UdpPattern};
 use crate::topology::{mean_rate, rate_range};
 use bentpipe_engine::atm::sonet::OpticalCarrier;
 use bentpipe_engine::link::{CellConfig, ChannelConfig, Distribution, LinkConfig, LossConfig, QueueLimit, Sharing};
@@ -136,13 +136,22 @@ pub(super) fn processing(time: &Distribution) -> Vec<String> {
     vec![time, "per packet".into()]
 }
 
-/// The flow's transport.
+/// The flow's transport, or those of its legs in order.
 pub(super) fn transport(flow: &FlowSpec) -> String {
     match &flow.kind {
-        FlowKind::Tcp(tcp) => format!("TCP ({})", tcp.variant_name),
+        FlowKind::Tcp(tcp) => {
+            let leg = |variant| if variant == "stp" { "STP".to_owned() } else { format!("TCP ({variant})") };
+            let mut legs: Vec<_> = tcp.leg_variants().map(leg).collect();
+            legs.dedup();
+            legs.join(", then ")
+        }
         FlowKind::Stp(_) => "STP".to_owned(),
         FlowKind::Quic(quic) => format!("QUIC ({})", quic.congestion_control.word()),
-        FlowKind::Udp(udp) => format!("CBR {}", rate(udp.rate)),
+        FlowKind::Udp(udp) => match udp.pattern {
+            UdpPattern::Cbr => format!("CBR {}", rate(udp.rate)),
+            UdpPattern::OnOff { .. } => format!("UDP {}, on and off", rate(udp.rate)),
+            UdpPattern::Mpeg(_) => format!("MPEG {}", rate(udp.rate)),
+        },
     }
 }
 
@@ -181,5 +190,31 @@ mod tests {
     #[test]
     fn times_have_two_digits() {
         assert_eq!([0.1504, 0.0304, 9.94, 10.15, 350.2].map(seconds), ["150 ms", "30 ms", "9.9 s", "10 s", "350 s"]);
+    }
+
+    /// Each pattern of datagrams and each transport of a leg has its words.
+    #[test]
+    fn transports_are_named() {
+        let of = |flow: &str| {
+            let text = format!(
+                "name = \"t\"\n[[links]]\nname = \"l\"\nbetween = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"1 ms\"\n\
+                 [[links]]\nname = \"m\"\nbetween = [\"b\", \"c\"]\nrate = \"2 Mbit/s\"\ndelay = \"1 ms\"\n\
+                 [[flows]]\nname = \"f\"\nfrom = \"a\"\nto = \"c\"\n{flow}\n"
+            );
+            let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            transport(&scenario.flows[0])
+        };
+        let udp = |pattern: &str| {
+            of(&format!("type = \"udp\"\nrate = \"64 kbit/s\"\npacket = \"200 B\"\npattern = {pattern}"))
+        };
+        assert_eq!(udp("\"cbr\""), "CBR 64 kbit/s");
+        assert_eq!(udp("{ on = \"1 s\", off = \"1 s\" }"), "UDP 64 kbit/s, on and off");
+        let sizes = "group = 15, distance = 3, i = \"20 kB\", p = \"10 kB\", b = \"5 kB\"";
+        assert_eq!(udp(&format!("{{ mpeg = {{ interval = \"1 s\", {sizes} }} }}")), "MPEG 64 kbit/s");
+        let bulk = |more: &str| of(&format!("bytes = \"1 MB\"\n{more}"));
+        assert_eq!(bulk("split = [{ at = \"b\" }]\ntcp.variant = \"sack\""), "TCP (sack)");
+        let stp =
+            "stp = { rate = \"2 Mbit/s\", rtt = \"4 ms\" }\nsplit = [{ at = \"b\", tcp = { variant = \"reno\" } }]";
+        assert_eq!(bulk(stp), "STP, then TCP (reno)");
     }
 }

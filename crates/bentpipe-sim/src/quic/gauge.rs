@@ -83,8 +83,8 @@ struct WithGauge {
     /// For the current batch: bytes acknowledged, and when the newest of its packets was sent.
     acked: u64,
     newest: Instant,
-    /// The smoothed round trip and its variation, in nanoseconds. They are computed here, since quinn does not expose
-    /// its own.
+    /// quinn's smoothed round trip before the current batch, and the variation, in nanoseconds. The variation is computed here, since quinn
+    /// does not expose its own.
     smoothed: u64,
     variation: Option<u64>,
 }
@@ -93,10 +93,16 @@ impl WithGauge {
     /// Takes a round trip (RFC 9002 §5.3) and sets the probe timeout (§6.2.1).
     fn measure(&mut self, sample: u64) {
         const GRANULARITY: u64 = 1_000_000;
-        let apart = self.smoothed.abs_diff(sample);
-        let variation = self.variation.map_or(sample / 2, |variation| variation - variation / 4 + apart / 4);
+        // quinn gives the smoothed round trip before this sample.
+        let (smoothed, variation) = match self.variation {
+            None => (sample, sample / 2),
+            Some(variation) => {
+                let apart = self.smoothed.abs_diff(sample);
+                (self.smoothed - self.smoothed / 8 + sample / 8, variation - variation / 4 + apart / 4)
+            }
+        };
         self.variation = Some(variation);
-        self.gauge.timeout.store(self.smoothed + (4 * variation).max(GRANULARITY), Relaxed);
+        self.gauge.timeout.store(smoothed + (4 * variation).max(GRANULARITY), Relaxed);
     }
 }
 

@@ -14,7 +14,8 @@ struct Told {
     sent: Vec<(u32, QuicPacket)>,
     received: Vec<(u32, QuicPacket)>,
     windows: u64,
-    round_trips: Vec<Duration>,
+    /// Machine, sample and timeout.
+    round_trips: Vec<(u32, Duration, Duration)>,
 }
 
 impl Probe for Told {
@@ -23,7 +24,7 @@ impl Probe for Told {
             Event::QuicSent(packet) => self.sent.push((who.0, packet)),
             Event::QuicReceived(packet) => self.received.push((who.0, packet)),
             Event::Window { .. } => self.windows += 1,
-            Event::Rtt { sample, .. } => self.round_trips.push(sample),
+            Event::Rtt { sample, rto } => self.round_trips.push((who.0, sample, rto)),
             _ => {}
         }
     }
@@ -62,7 +63,23 @@ fn packets_are_told() {
     assert_eq!((end, result.flows[0].stats.retransmits), (300_000, 0));
     assert!(told.windows > 50);
     // A round trip of 600 ms, with the lines' time, an ACK's delay of 25 ms and the queue.
-    assert!(told.round_trips.iter().all(|rtt| (600..1300).contains(&(rtt.as_nanos() / 1_000_000))));
+    assert!(told.round_trips.iter().all(|(_, rtt, _)| (600..1300).contains(&(rtt.as_nanos() / 1_000_000))));
+}
+
+/// RFC 9002 §5.3 and §6.2.1: after the first round trip R the timeout is R + 4 R/2; after the next one R', it is 7/8 R + 1/8 R' + 3/2 R +
+/// |R - R'|. quinn takes the ACK's delay, here at most 25 ms, from R', which changes the second timeout by up to 9/8 of it.
+#[test]
+fn the_timeout_follows_the_round_trip() {
+    let scenario = geo("", &bulk("300 kB", ""));
+    let mut told = Told::default();
+    run(&scenario, 1, &mut told).expect("a path");
+    let own = told.round_trips.iter().filter(|(who, ..)| *who == 0);
+    let mut client = own.map(|(_, rtt, rto)| (rtt.as_millis_f64(), rto.as_millis_f64()));
+    let (first, rto) = client.next().expect("a handshake");
+    assert!((rto - 3.0 * first).abs() < 0.001, "{first} {rto}");
+    let (second, rto) = client.next().expect("data");
+    let expected = 0.875 * first + 0.125 * second + 1.5 * first + (first - second).abs();
+    assert!((rto - expected).abs() <= 9.0 / 8.0 * 25.0, "{second} {rto} {expected}");
 }
 
 /// A plot has points for data, ACKs, losses and repetitions.

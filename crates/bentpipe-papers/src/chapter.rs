@@ -54,7 +54,7 @@ pub(crate) fn tallies(chapters: &[Chapter<'_>], of_cells: bool) -> Vec<(&'static
     found
 }
 
-/// At most five significant digits, trailing zeros removed.
+/// Five significant digits, or all digits before the point if these are more; trailing zeros after it removed.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();

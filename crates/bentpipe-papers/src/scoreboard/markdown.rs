@@ -13,7 +13,8 @@ Downloads over satellite links with the transports in common use, end to end and
 (`bentpipe scoreboard`) in virtual time; nothing was measured on a satellite.
 
 - A cell is the transfer time in seconds, from the first packet of the connection to the last byte at the receiver: the median over
-  seeds, with its 95 % interval (order statistics) in brackets. A single number is one run, because nothing on that path is random.
+  seeds, with its 95 % interval (order statistics) in brackets. A number without one is of a single run, because nothing on that path is
+  random, or fewer than six runs finished.
   `–`: at least half of the transfers took longer than an hour.
 - The sender opens the connection. A client that sends a request first waits half a round trip longer.
 - `x limit` is the time divided by the minimum time that the links allow TCP end to end, handshake included; the geometric mean over the

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// `Match`, `Shape` and `Differs` are results of a comparison: a number or an ordering of ours was compared with the
 /// paper's in this run. The other three involve no comparison. The order is from best to worst: the worst of several
-/// verdicts is their maximum, and a verdict without comparison is never worse than one with a comparison.
+/// verdicts is their maximum. `Built` and `Decision` are never worse than a comparison, and `Missing` is worse than all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -230,7 +230,7 @@ mod tests {
             "8 rows: 5 compared (1 match, 2 shape, 2 differs), 1 built, 1 decision, 1 missing"
         );
         assert_eq!(tally.compared(), rows.iter().chain(&rows[1..3]).filter(|row| row.verdict.is_compared()).count());
-        // A verdict without comparison never hides a comparison.
+        // What exists or was decided never hides a comparison; what is missing is worse than each.
         assert_eq!([Verdict::Built, Verdict::Match, Verdict::Decision].into_iter().max(), Some(Verdict::Match));
         assert_eq!([Verdict::Differs, Verdict::Missing].into_iter().max(), Some(Verdict::Missing));
     }

@@ -39,7 +39,7 @@ impl<'a> Lane<'a> {
             Ok(track) => return Some(Some(Arc::new(track))),
             Err(BadTrack::Overlaps(n)) => (n, "the change begins before the previous one of this setting has ended"),
             Err(BadTrack::AfterPeriod(n)) => (n, "the change ends after `schedule_period`"),
-            Err(BadTrack::ShortPeriod) => (0, "`schedule_period` is shorter than 1 ms"),
+            Err(BadTrack::ShortPeriod) => unreachable!("a short period has been refused"),
         };
         self.items[n].refuse(problems, message, Some("changes in order of time, within the period".to_owned()));
         None
@@ -174,7 +174,14 @@ fn check(
 
 fn schedule(item: &Item<'_>, period: Option<Item<'_>>, own: &Own, problems: &mut Problems) -> Option<Moves> {
     let period = match period {
-        Some(period) => Some(period.duration(problems)?),
+        Some(item) => {
+            let period = item.duration(problems)?;
+            if period < Track::MIN_PERIOD {
+                item.refuse(problems, format!("`{}` is too short", item.path), Some("at least \"1 ms\"".to_owned()));
+                return None;
+            }
+            Some(period)
+        }
         None => None,
     };
     let (mut rate, mut delay, mut loss, mut queue) = <(Lane<'_>, Lane<'_>, Lane<'_>, Lane<'_>)>::default();
@@ -244,8 +251,12 @@ fn phases(item: &Item<'_>, problems: &mut Problems) -> Option<Phases> {
         None => Some(default),
         Some(item) => {
             let span = item.duration(problems)?;
-            if span > length || key == "outage" && span == length {
-                item.refuse(problems, format!("`{}` is longer than a phase", item.path), Some("less".to_owned()));
+            let is_outage = key == "outage";
+            if span > length || is_outage && span == length {
+                let (what, than) =
+                    if is_outage { ("leaves nothing of", "less than") } else { ("is longer than", "at most") };
+                let expected = format!("{than} `length`, {}", quantity::format_duration(length));
+                item.refuse(problems, format!("`{}` {what} a phase", item.path), Some(expected));
                 return None;
             }
             Some(span)

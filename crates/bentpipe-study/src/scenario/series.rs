@@ -102,9 +102,13 @@ impl Kind {
     fn interval(&self, view: Option<&View<'_>>, excluded: bool, problems: &mut Problems) -> Option<Option<Duration>> {
         let Some(item) = view.and_then(|view| view.get("interval")) else { return Some(None) };
         let interval = item.duration(problems)?;
-        if excluded || interval < Track::MIN_PERIOD {
-            let expected = "at least \"1 ms\", with `file`".to_owned();
-            item.refuse(problems, format!("`{}` does not fit here", item.path), Some(expected));
+        if excluded {
+            let message = format!("`{}` does not fit here: each of `values` has its time", item.path);
+            item.refuse(problems, message, Some("`file` or `text` beside it".to_owned()));
+            return None;
+        }
+        if interval < Track::MIN_PERIOD {
+            item.refuse(problems, format!("`{}` is too short", item.path), Some("at least \"1 ms\"".to_owned()));
             return None;
         }
         Some(Some(interval))

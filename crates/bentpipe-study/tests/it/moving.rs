@@ -137,7 +137,7 @@ fn a_series_of_a_file() {
     let short = "delay_trace = { values = [[\"0 s\", \"1 ms\"], [\"1 s\", \"2 ms\"]], period = \"500 ms\" }";
     assert!(said(short, "").contains("a time is after the period"));
     let slow = "delay_trace = { file = \"sky.txt\", interval = \"10 us\" }";
-    assert!(said(slow, "1\n").contains("does not fit here"));
+    assert!(said(slow, "1\n").contains("interval` is too short"));
     assert!(
         said("delay_trace = { period = \"1 s\" }", "").contains("must have exactly one of `file`, `text` and `values`")
     );

@@ -1,8 +1,8 @@
 //! Figures as SVG, PNG and PDF.
 //!
 //! PNG and PDF are made from the SVG, so that all three look the same. Their letters are outlines of DejaVu Sans, which
-//! is part of the program, so a picture does not depend on the machine's fonts. Characters that this font lacks are
-//! missing in them.
+//! is part of the program, so a picture does not depend on the machine's fonts. A character that this font lacks is a
+//! box in them.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -133,11 +133,16 @@ mod tests {
         fonts.load_font_data(dejavu::sans::regular().to_vec());
         let face = fonts.faces().next().expect("one font");
         assert_eq!(face.families[0].0, "DejaVu Sans");
-        let mut named = figure();
-        named.title = "a–z µs ≤ α ρ → 10⁻³ “é”".into();
-        let with = named.to_picture(Picture::Pdf, "").expect("a good figure");
-        named.title = String::new();
-        let without = named.to_picture(Picture::Pdf, "").expect("a good figure");
-        assert!(with.len() > without.len() + 500, "the title has outlines: {} and {}", with.len(), without.len());
+        let drawn = |title: &str| {
+            let svg = Figure { title: title.into(), ..figure() }.to_svg().expect("a good figure");
+            pdf::content(&tree(&svg).expect("an SVG")).operators.len()
+        };
+        let lacking = drawn("漢");
+        assert!(lacking > drawn(""), "a box");
+        assert_eq!(drawn("字"), lacking);
+        for letter in "az–µμ≤≈αβλνρ→×…·§⁻²³“é”".chars() {
+            let outlines = drawn(&letter.to_string());
+            assert!(outlines > drawn("") && outlines != lacking, "{letter} is not in the font");
+        }
     }
 }

@@ -95,6 +95,22 @@ fn an_outlook_by_hand() {
     assert!(outlook.hints.iter().any(|hint| hint.contains("overshoots it too")), "{:?}", outlook.hints);
 }
 
+/// A rare loss is not shown as none: of packets of 8000 bits, 8e-5 % are lost at a bit error rate of 1e-10. A loss that repeats has its
+/// mean.
+#[test]
+fn hints_name_the_loss() {
+    let hints = |loss: &str| {
+        let text = TWO_LINKS.replace("forward.drop_list = [3]", loss).replace("WINDOW", "").replace("FLOW", BULK);
+        let scenario = Scenario::parse(&text, "loss.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        Outlook::new(&scenario).expect("reachable").flows.remove(0).hints.join("\n")
+    };
+    assert!(hints("forward.bit_error_rate = \"1e-10\"").contains("loses 8.0e-5 % of full packets"));
+    assert!(hints("forward.loss = \"1 %\"").contains("loses 1.00 % of full packets"));
+    let trace = "forward.loss_trace = { values = [[\"0 s\", \"4 %\"], [\"1 s\", \"0 %\"]] }";
+    assert!(hints(trace).contains("loses 2.00 % of full packets"));
+    assert!(!hints("").contains("loses"));
+}
+
 #[test]
 fn hints_follow_the_window() {
     let hints = |window: &str, flow: &str| {

@@ -48,7 +48,8 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize, changes
     }
     if outlook.mean_loss > 0.0 {
         let percent = outlook.mean_loss * 100.0;
-        hints.push(format!("the channel loses {percent:.2} % of full packets on average: loss is not a sign of load"));
+        let shown = if percent < 0.01 { format!("{percent:.1e}") } else { format!("{percent:.2}") };
+        hints.push(format!("the channel loses {shown} % of full packets on average: loss is not a sign of load"));
     }
     if sharing > 0 {
         let others = if sharing == 1 { "another flow shares".into() } else { format!("{sharing} other flows share") };

@@ -16,6 +16,8 @@ pub(super) struct Kind {
     fields: &'static [Field],
     columns: &'static str,
     expected: &'static str,
+    /// What is expected of values at a fixed interval.
+    regular: &'static str,
     pair: Shape,
     /// Reads a value of a list.
     read: fn(&Item<'_>, &mut Problems) -> Option<u64>,
@@ -28,6 +30,7 @@ pub(super) const DELAYS: Kind = Kind {
     fields: DELAY_TRACE,
     columns: "time_s,delay_ms",
     expected: "times in seconds in ascending order, each with a delay in milliseconds",
+    regular: "delays in milliseconds",
     pair: Shape::Pair(&Shape::DURATION),
     read: |item, problems| item.duration(problems).map(|delay| delay.as_ticks()),
     parse: |text| {
@@ -41,6 +44,7 @@ pub(super) const RATES: Kind = Kind {
     fields: RATE_SERIES,
     columns: "time_s,rate_mbps",
     expected: "times in seconds in ascending order, each with a rate in Mbit/s",
+    regular: "rates in Mbit/s",
     pair: TIMED_RATE,
     read: |item, problems| item.quantity(RATE, problems),
     parse: |text| RATE.parse(&format!("{text} Mbit/s")).map_err(|bad| bad.message),
@@ -51,6 +55,7 @@ pub(super) const LOSSES: Kind = Kind {
     fields: LOSS_TRACE,
     columns: "time_s,loss",
     expected: "times in seconds in ascending order, each with a probability of loss",
+    regular: "probabilities of loss, one in a line if it has a \"%\"",
     pair: TIMED_LOSS,
     read: |item, problems| item.probability(problems).map(Track::of_probability),
     parse: |text| {
@@ -96,7 +101,8 @@ impl Kind {
             Some(period) => period.duration(problems)?,
             None => self.period(&read.values, interval),
         };
-        self.join(item, read, period, problems)
+        let expected = if interval.is_some() { self.regular } else { self.expected };
+        join(item, read, period, expected, problems)
     }
 
     fn interval(&self, view: Option<&View<'_>>, excluded: bool, problems: &mut Problems) -> Option<Option<Duration>> {
@@ -120,22 +126,6 @@ impl Kind {
         let before = values.len().checked_sub(2).map(|n| values[n].0);
         let held = interval.or(before.map(|before| last - before));
         last + held.unwrap_or(Duration::from_secs(1))
-    }
-
-    fn join(&self, item: &Item<'_>, read: Read, period: Duration, problems: &mut Problems) -> Option<Track> {
-        let Some(&(_, initial)) = read.values.first() else {
-            item.refuse(problems, "the trace has no values", Some(self.expected.to_owned()));
-            return None;
-        };
-        let changes = read.values.iter().map(|&(at, value)| Change { at, over: Duration::ZERO, value }).collect();
-        let (message, span) = match Track::new(initial, changes, Some(period)) {
-            Ok(track) => return Some(track),
-            Err(BadTrack::Overlaps(n)) => ("a time is earlier than the previous one", read.spans[n]),
-            Err(BadTrack::AfterPeriod(n)) => ("a time is after the period", read.spans[n]),
-            Err(BadTrack::ShortPeriod) => ("the trace is shorter than 1 ms", item.node.span),
-        };
-        problems.add(span, Mistake::new(&item.path, message).expected(self.expected));
-        None
     }
 
     fn values(&self, item: &Item<'_>, problems: &mut Problems) -> Option<Read> {
@@ -173,6 +163,7 @@ impl Kind {
         problems: &mut Problems,
     ) -> Option<Read> {
         let (mut read, mut at, mut sound) = (Read::default(), 0, true);
+        let expected = if interval.is_some() { self.regular } else { self.expected };
         let mut needs_header = interval.is_none();
         for line in text.split_inclusive('\n') {
             let span = place(at..at + line.trim_end().len());
@@ -207,7 +198,7 @@ impl Kind {
                         read.spans.push(span);
                     }
                     Err(message) => {
-                        problems.add(span, Mistake::new(key, message).expected(self.expected));
+                        problems.add(span, Mistake::new(key, message).expected(expected));
                         sound = false;
                     }
                 }
@@ -224,4 +215,27 @@ impl Kind {
         let at = DURATION.parse(&format!("{} s", at.trim())).map_err(|bad| bad.message)?;
         Ok((Duration::from_nanos(at), (self.parse)(value.trim())?))
     }
+}
+
+/// The track of these values.
+fn join(
+    item: &Item<'_>,
+    read: Read,
+    period: Duration,
+    expected: &'static str,
+    problems: &mut Problems,
+) -> Option<Track> {
+    let Some(&(_, initial)) = read.values.first() else {
+        item.refuse(problems, "the trace has no values", Some(expected.to_owned()));
+        return None;
+    };
+    let changes = read.values.iter().map(|&(at, value)| Change { at, over: Duration::ZERO, value }).collect();
+    let (message, span) = match Track::new(initial, changes, Some(period)) {
+        Ok(track) => return Some(track),
+        Err(BadTrack::Overlaps(n)) => ("a time is earlier than the previous one", read.spans[n]),
+        Err(BadTrack::AfterPeriod(n)) => ("a time is after the period", read.spans[n]),
+        Err(BadTrack::ShortPeriod) => ("the trace is shorter than 1 ms", item.node.span),
+    };
+    problems.add(span, Mistake::new(&item.path, message).expected(expected));
+    None
 }

@@ -233,17 +233,16 @@ fn opened<'s>(
     Ok(opened)
 }
 
-/// The time of the handshakes before the data: a packet of `bytes` there and one back. The far leg of a split
-/// connection opens when the SYN reaches it, so both legs open at the same time.
-fn handshake_time(legs: &[Way<'_>], bytes: u32) -> Duration {
+/// When each leg is open, after a packet of `bytes` there and one back. The far leg of a split connection opens when the
+/// SYN reaches it.
+fn open_times(legs: &[Way<'_>], bytes: u32) -> Vec<Duration> {
     let syn = |links: &[&LinkConfig]| pipe_time(links, 1, bytes, bytes);
-    let (mut asked, mut data) = (Duration::ZERO, Duration::ZERO);
-    for (there, back) in legs {
-        let over = syn(there);
-        data = data.max(asked + over + syn(back)) + over;
-        asked += over;
-    }
-    data - asked
+    let mut asked = Duration::ZERO;
+    let open = |(there, back): &Way<'_>| {
+        asked += syn(there);
+        asked + syn(back)
+    };
+    legs.iter().map(open).collect()
 }
 
 fn workload_time(
@@ -255,15 +254,22 @@ fn workload_time(
     let back: Vec<_> = legs.iter().rev().map(|(_, back)| back.as_slice()).collect();
     let sizes_back: Vec<_> = sizes.iter().rev().copied().collect();
     let transfer = |bytes: Bytes| transfer_over_legs(&there, bytes, sizes);
-    let handshake = opening.map_or(Duration::ZERO, |bytes| handshake_time(opened, bytes));
+    // The data waits for the leg that opens last; until then it may have passed the legs before it.
+    let first = |bytes: Bytes| {
+        let Some(syn) = opening else { return transfer(bytes) };
+        let open = open_times(opened, syn).into_iter().enumerate();
+        open.map(|(leg, open)| open + transfer_over_legs(&there[leg..], bytes, &sizes[leg..])).max().unwrap_or_default()
+    };
     match workload {
-        Workload::Bulk(bytes) => Some(handshake + transfer(bytes)),
+        Workload::Bulk(bytes) => Some(first(bytes)),
         Workload::Greedy { .. } | Workload::Paced { total: None, .. } => None,
         // As if all data were available at the start: a lower bound.
-        Workload::Paced { total: Some(bytes), .. } => Some(handshake + transfer(bytes)),
+        Workload::Paced { total: Some(bytes), .. } => Some(first(bytes)),
         Workload::RequestResponse { request, response, think, count } => {
-            let one = transfer(request) + transfer_over_legs(&back, response, &sizes_back);
-            Some(handshake + one.saturating_mul(count as u64) + think.saturating_mul(count as u64 - 1))
+            let pause = think.saturating_mul(count as u64 - 1);
+            let requests = first(request) + transfer(request).saturating_mul(count as u64 - 1);
+            let responses = transfer_over_legs(&back, response, &sizes_back).saturating_mul(count as u64);
+            Some(requests + responses + pause)
         }
     }
 }

@@ -92,18 +92,34 @@ fn goodput_by_hand() {
     assert_eq!(goodput(&[&LinkConfig::clean(None, Duration::ZERO)], SIZE), None);
 }
 
-/// The far leg opens when the SYN comes by, so its handshake is over when the near one's is, or later.
+/// The far leg opens when the SYN comes by.
 #[test]
 fn legs_open_at_once() {
     let (short, long) =
         (LinkConfig::clean(None, Duration::from_millis(20)), LinkConfig::clean(None, Duration::from_millis(250)));
     let one = |link| (vec![link], vec![link]);
-    let ms = |handshake: Duration| handshake.as_nanos() / 1_000_000;
-    assert_eq!(ms(handshake_time(&[(vec![&short, &long], vec![&long, &short])], HEADERS)), 540);
-    // Data is at the gateway after 60 ms, the far leg opens at 20 + 500.
-    assert_eq!(ms(handshake_time(&[one(&short), one(&long)], HEADERS)), 520 - 20);
-    // The other way round data is there after 750 ms, and the far leg has been open since 290.
-    assert_eq!(ms(handshake_time(&[one(&long), one(&short)], HEADERS)), 500);
+    let ms = |legs: &[Way<'_>]| -> Vec<_> {
+        open_times(legs, HEADERS).iter().map(|open| open.as_nanos() / 1_000_000).collect()
+    };
+    assert_eq!(ms(&[(vec![&short, &long], vec![&long, &short])]), [540]);
+    assert_eq!(ms(&[one(&short), one(&long)]), [40, 20 + 500]);
+    assert_eq!(ms(&[one(&long), one(&short)]), [500, 250 + 40]);
+}
+
+/// What waits for a leg to open has passed the one before: 8760 B, six full segments, leave a line of 72 kbit/s within a second, and wait
+/// for the far leg, which is open after 1 + 2000 ms and takes 1000 ms. The other way round, the near leg is the last to open.
+#[test]
+fn data_comes_to_a_leg_before_it_opens() {
+    let (slow, far) = ("rate = \"72 kbit/s\"; delay = \"1 ms\"", "rate = \"unlimited\"; delay = \"1 s\"");
+    let secs = |first: &str, second: &str| {
+        let split =
+            flow("bytes = \"8760 B\"\nsplit = [{ at = \"R\" }]\ntcp = { profile = \"rfc\", timestamps = false }");
+        let time = limit_of(&format!("{}{}{split}", joins("A", "R", first), joins("R", "B", second))).time;
+        (time.expect("it ends").as_secs_f64() * 1000.0).round() / 1000.0
+    };
+    // 40 B of the SYN take 4.4 ms.
+    assert_eq!(secs(slow, far), 0.005 + 3.0);
+    assert_eq!(secs(far, slow), 2.0 + 1.0 + 1.0 + 0.001);
 }
 
 #[test]

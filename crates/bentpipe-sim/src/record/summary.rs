@@ -55,7 +55,7 @@ pub struct FlowSummary {
     pub profile: Option<String>,
     /// When it started, seconds.
     pub start_s: f64,
-    /// Payload at the receiver in bytes; for responses, 0 until all have arrived. For UDP, headers are included.
+    /// Payload at the receiver in bytes; of responses, those that have arrived whole. For UDP, headers are included.
     pub bytes: u64,
     /// Seconds from its start to the arrival of the last byte; `None` if it is endless or did not finish.
     pub time_s: Option<f64>,
@@ -312,10 +312,10 @@ fn leg_summaries(scenario: &Scenario, spec: &FlowSpec, tcp: &TcpFlow, flow: &Flo
 /// Payload at the data's destination.
 fn payload(workload: Workload, flow: &FlowResult) -> u64 {
     match workload {
-        Workload::RequestResponse { response, count, .. } if flow.received_at.is_some() => {
-            response.get() * u64::from(count)
+        Workload::RequestResponse { response, .. } => {
+            let arrived = flow.responses.as_ref().map_or(0, |responses| responses.times().len());
+            response.get().saturating_mul(arrived as u64)
         }
-        Workload::RequestResponse { .. } => 0,
         Workload::Bulk(_) | Workload::Greedy { .. } | Workload::Paced { .. } => flow.delivered,
     }
 }

@@ -64,7 +64,10 @@ fn a_request_without_a_response_ranks_last() {
     let scenario = asks("2700 ms", &flow("web", ""));
     let result = results(&scenario);
     assert_eq!(times(&result.flows[0]), [400, 200]);
-    let response = Summary::new(&scenario, &result).flows[0].response.expect("it asks");
+    let summary = &Summary::new(&scenario, &result).flows[0];
+    // Two responses of 1 kB in 2.7 s.
+    assert_eq!((summary.bytes, summary.goodput_bit_s), (2000, Some(16_000.0 / 2.7)));
+    let response = summary.response.expect("it asks");
     assert_eq!((response.requests, response.answered), (3, 2));
     assert_eq!(millis(response.median_s), Some(400));
     assert_eq!((response.mean_s, response.p95_s, response.p99_s, response.longest_s), (None, None, None, None));

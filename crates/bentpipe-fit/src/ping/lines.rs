@@ -64,6 +64,8 @@ pub(super) fn read(mut source: impl BufRead, path: &Path) -> Result<Lines, FitEr
             .ok()
             .filter(|_| (bytes.len() as u64) < MAX_LINE)
             .ok_or_else(|| wrong("expected a capture (pcap, pcapng), or lines of `ping -D`"))?;
+        // Editors on Windows write a byte order mark in front of the first line.
+        let text = if count == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text };
         match line(text.trim()).map_err(&wrong)? {
             Line::Answer { answer, wraps } => {
                 if lines.answers.len() == MAX_ANSWERS {
@@ -188,6 +190,14 @@ mod tests {
     fn three_columns() {
         let found = lines("1694477135.68\t1\t44.5\n1694477135.82\t3\t40.9\n1694477136.1 4 0\n").expect("a table");
         assert_eq!(found.answers.iter().map(|answer| answer.number).collect::<Vec<_>>(), [1, 3]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let answer = "[100.5] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=50 time=44.5 ms\n";
+        for text in [answer, "1694477135.68\t1\t44.5\n"] {
+            assert_eq!(lines(&format!("\u{feff}{text}")), lines(text), "{text}");
+        }
     }
 
     #[test]

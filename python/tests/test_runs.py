@@ -79,12 +79,20 @@ def test_other_threads_run_meanwhile():
     assert counted > 5
 
 
-# The runs of the last call are too short to ask for signals themselves.
+# The runs of the third call are too short to ask for signals themselves.
 @pytest.mark.parametrize(
     "call",
-    ["bp.run('geo', set=BIG)", "bp.replicate('geo', runs=50, set=BIG)", "bp.replicate('geo-bursts', runs=1_000_000, set=SMALL)"],
+    [
+        "bp.run('geo', set=BIG)",
+        "bp.replicate('geo', runs=50, set=BIG)",
+        "bp.replicate('geo-bursts', runs=1_000_000, set=SMALL)",
+        "bp.fit('lines.txt')",
+    ],
 )
-def test_ctrl_c_ends_a_run(call):
+def test_ctrl_c_ends_a_run(call, tmp_path):
+    if "fit" in call:
+        # Empty lines, which take seconds.
+        (tmp_path / "lines.txt").write_bytes(b"\n" * 100_000_000)
     script = (
         "import bentpipe as bp, sys\n"
         "BIG = {'flows.download.bytes': '100 GB', 'time_limit': '1000000 s'}\n"
@@ -92,7 +100,7 @@ def test_ctrl_c_ends_a_run(call):
         "print('begun', flush=True)\n"
         f"try:\n    {call}\nexcept KeyboardInterrupt:\n    sys.exit(42)\n"
     )
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=tmp_path)
     try:
         child.stdout.readline()
         time.sleep(0.5)

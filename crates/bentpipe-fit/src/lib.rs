@@ -23,7 +23,7 @@
 //!
 //! # Files
 //!
-//! [`fit`] and [`fit_with`] are the entry points. `capture`, `link_layer` and `header` read packets, `choice` finds the
+//! [`fit`], [`fit_until`] and [`fit_with`] are the entry points. `capture`, `link_layer` and `header` read packets, `choice` finds the
 //! transfer, `ledger` follows its segments, and `view` turns them into times in the queue. `limit` determines what
 //! limited the sender. `rate`, `round_trip`, `queue`, `trials` and [`losses`] make the estimates. `ping` reads ping
 //! logs, and `scenario` writes a scenario that behaves like the path.
@@ -101,12 +101,32 @@ impl Fit {
 /// Fails if the file cannot be read, is damaged, or contains nothing that can be used. The message gives the file, the
 /// position, and what was expected.
 pub fn fit(path: &Path) -> Result<Fit, FitError> {
+    fit_until(path, || false)
+}
+
+/// Like [`fit`], but reads no further once `stop` returns true.
+///
+/// # Errors
+/// As [`fit`]; [`FitError::Io`] if it was stopped.
+pub fn fit_until(path: &Path, stop: fn() -> bool) -> Result<Fit, FitError> {
     let io = |error| FitError::Io { path: path.to_owned(), error };
     if !std::fs::metadata(path).map_err(io)?.is_file() {
         let message = "expected a regular file, which can be read twice".to_owned();
         return Err(FitError::Nothing { path: path.to_owned(), message });
     }
-    fit_with(path, &|| Ok(Box::new(File::open(path)?)))
+    fit_with(path, &|| Ok(Box::new(Until { file: File::open(path)?, stop })))
+}
+
+/// A file that cannot be read any more once `stop` returns true.
+struct Until {
+    file: File,
+    stop: fn() -> bool,
+}
+
+impl Read for Until {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if (self.stop)() { Err(io::Error::other("stopped")) } else { self.file.read(bytes) }
+    }
 }
 
 /// The bytes of a source, from its beginning.

@@ -75,7 +75,8 @@ columns! {
 #[pyfunction]
 pub(crate) fn fit(py: Python<'_>, path: PathBuf) -> PyResult<(String, Table, Scenario)> {
     let command = format!("bentpipe.fit({:?})", path.display());
-    let (found, text) = py.detach(|| library::measured(&path, &command)).map_err(|failure| match failure {
+    let measured = interruptible(py, || library::measured(&path, &command, stopped))?;
+    let (found, text) = measured.map_err(|failure| match failure {
         // To the command, a name without a file is wrong usage.
         library::Failure::Usage(message, _) if !path.exists() => failed(message),
         library::Failure::Usage(..) => value(py, failure),

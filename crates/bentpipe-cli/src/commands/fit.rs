@@ -27,7 +27,7 @@ pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
     }
     let print = output::beside(&Inputs::of(&args.capture), &[args.write.as_deref()])?;
     let remake = Remake::new(1);
-    let (found, text) = measured(&args.capture, &remake.command)?;
+    let (found, text) = measured(&args.capture, &remake.command, || false)?;
     if let Some(path) = &args.write {
         // What is written can be read.
         Scenario::parse(&text, &path.display().to_string(), &[]).map_err(Failure::Scenario)?;
@@ -45,16 +45,17 @@ pub(crate) fn fit(args: &Fit) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-/// The estimates from a file, and the text of a scenario that behaves so. `command` is how it is made again.
+/// The estimates from a file, and the text of a scenario that behaves so. `command` is how it is made again. The file is read no further
+/// once `stop` returns true.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or has nothing that can be used.
-pub fn measured(path: &Path, command: &str) -> Result<(bentpipe_fit::Fit, String), Failure> {
+/// Fails if the file cannot be read, has nothing that can be used, or if it was stopped.
+pub fn measured(path: &Path, command: &str, stop: fn() -> bool) -> Result<(bentpipe_fit::Fit, String), Failure> {
     if path == Path::new("-") {
         let help = "give its name: a file can be read twice, which is needed".to_owned();
         return Err(Failure::usage("the capture cannot come from standard input", Some(help)));
     }
-    let found = bentpipe_fit::fit(path).map_err(|error| match error {
+    let found = bentpipe_fit::fit_until(path, stop).map_err(|error| match error {
         FitError::Io { error: ref cause, .. } if cause.kind() != std::io::ErrorKind::NotFound => Failure::broken(error),
         _ => Failure::usage(error, None),
     })?;

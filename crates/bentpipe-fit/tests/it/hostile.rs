@@ -1,8 +1,9 @@
 //! Captures that are damaged: each gives an error with its place, or figures with a note.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use bentpipe_fit::{Fit, fit};
+use bentpipe_fit::{Fit, fit, fit_until};
 
 use crate::captures::{capture, satellite};
 
@@ -76,6 +77,18 @@ fn what_cannot_be_used_says_what_was_expected() {
     );
     assert!(of(&[0xff, 0x8b, 8, 0]).expect_err("bytes").starts_with("FILE:1: expected a capture"));
     assert!(fit(Path::new("/dev/null")).is_err());
+}
+
+#[test]
+fn a_file_is_read_no_further_once_stopped() {
+    static READS: AtomicU32 = AtomicU32::new(0);
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "\n".repeat(10_000_000)).expect("room");
+    // Of some thousand reads this is the third.
+    let stopped = fit_until(file.path(), || READS.fetch_add(1, Ordering::Relaxed) == 2);
+    let error = stopped.expect_err("it was stopped").to_string();
+    assert!(error.ends_with(": stopped"), "{error}");
+    assert_eq!(READS.load(Ordering::Relaxed), 3);
 }
 
 /// A pcapng block of this type.

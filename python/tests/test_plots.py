@@ -233,3 +233,11 @@ def test_what_changes_is_drawn_as_an_average():
         result = bp.run(name, set={"flows.download.bytes": "2 MB"})
         assert f"limit of the links{suffix}" in legend(bp.plots.throughput(result)).splitlines()
         assert f"propagation{suffix}" in legend(bp.plots.rtt(result)).splitlines()
+
+
+@pytest.mark.parametrize("name", ["sequence", "cwnd", "queue", "rtt", "throughput", "fades", "overview", "fairness"])
+def test_a_plot_of_a_run_refuses_several(name):
+    runs = bp.replicate("geo", 1, set={"flows.download.bytes": "100 kB"})
+    with pytest.raises(TypeError, match="of the Result that run returns, not of a Runs"):
+        getattr(bp.plots, name)(runs)
+    assert not pyplot.get_fignums(), "no empty figure is left"

@@ -38,8 +38,9 @@ def completion(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -
 
     Transfers that did not finish count: their line ends below 1, and the legend says how many finished. ``flow`` may be left out if there is only one.
     """
+    found = _times(runs, flow)
     ax = style.new_axes(ax)
-    for number, (case, (times, total)) in enumerate(_times(runs, flow).items()):
+    for number, (case, (times, total)) in enumerate(found.items()):
         label = case if len(times) == total else f"{case} ({len(times)} of {total} finished)"
         if not runs.is_random and len(times):
             label += f" ({stats.CONSTANT})"
@@ -66,8 +67,8 @@ def box(runs: Runs, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     The notch is the median's exact 95 % interval. Below each case is the number of runs that finished. Runs that did not finish rank last, as
     in :meth:`Runs.medians`: the parts of a box that fall on them are above the picture.
     """
-    ax = style.new_axes(ax)
     labels, found = [], _times(runs, flow)
+    ax = style.new_axes(ax)
     longest = max((float(times.max()) for times, _ in found.values() if len(times)), default=1.0)
     for place, (case, (times, total)) in enumerate(found.items(), start=1):
         labels.append(f"{case}\n{len(times)} of {total}")
@@ -117,11 +118,11 @@ def goodput_against_loss(
     round trips (1; 2 with delayed ACKs), and the timeout is two round trips, at least the RFC's minimum of 1 s. The curve ignores queue,
     slow start and the end of the transfer.
     """
-    ax = style.new_axes(ax)
     points = {case: dict(sorted(by_loss.items())) for case, by_loss in cases.items()}
     losses = sorted({loss for by_loss in points.values() for loss in by_loss if loss > 0.0})
     if not losses:
         raise ValueError("no case has a loss above 0")
+    ax = style.new_axes(ax)
     some = next(iter(next(iter(points.values())).values()))
     scenario = next(iter(some.cases.values()))
     name = flow if flow is not None else scenario.flows[0]
@@ -167,11 +168,12 @@ def fairness(result: Result, *, ax: Axes | None = None) -> Axes:
 
     At most 100 bars; a note says how many were left out. The index is of all flows.
     """
-    ax = style.new_axes(ax)
+    style.need_result(result)
     flows = [flow for flow in result.summary["flows"] if flow["goodput_bit_s"] is not None]
     rates = np.array([flow["goodput_bit_s"] for flow in flows], dtype=float)
     if not rates.any():
         raise ValueError("no flow has a goodput")
+    ax = style.new_axes(ax)
     factor, unit = style.scale(float(rates.max()), "bit/s")
     shown = flows[:MAX_BARS]
     ax.bar(range(len(shown)), rates[: len(shown)] * factor, color=style.SKY, edgecolor=style.BLUE, linewidth=0.6, label="goodput")

@@ -45,6 +45,12 @@ def case_style(number: int) -> dict[str, Any]:
     return {"color": colour, "linestyle": dashes, "linewidth": 1.6 / (1 + number // len(CASES))}
 
 
+def need_result(result: object) -> None:
+    """Refuses what is not one run."""
+    if not hasattr(result, "trace"):
+        raise TypeError(f"this plot is of the Result that run returns, not of a {type(result).__name__}")
+
+
 def new_axes(ax: Axes | None) -> Axes:
     """The Axes given, or those of a new figure."""
     if ax is not None:

@@ -27,6 +27,7 @@ class _Flow:
     """A flow of a result: the ends of its data, and its outlook."""
 
     def __init__(self, result: Result, name: str | None) -> None:
+        style.need_result(result)
         self.summary = result.flow(name)
         self.outlook: dict[str, Any] = next(look for look in result.outlook if look["name"] == self.summary.name)
         answers = self.outlook["nodes"][0] != self.summary.source
@@ -98,8 +99,9 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
 
     Raises :class:`ValueError` for UDP.
     """
-    ax, of = style.new_axes(ax), _Flow(result, flow)
+    of = _Flow(result, flow)
     of.need_connection()
+    ax = style.new_axes(ax)
     packets, drops, end = result.trace("packets"), result.trace("drops"), _end(result, of)
     time, seq, length = packets["time_s"], _positions(packets), np.nan_to_num(packets["len"].astype(float))
     here = packets["at"] == of.end
@@ -149,8 +151,9 @@ def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> 
     Values are in bytes, after each ACK or loss. ssthresh is drawn where it fits into the picture. Of a split flow the first leg of the data
     is drawn, without the product, which is that of the whole path. Raises :class:`ValueError` for UDP.
     """
-    ax, of = style.new_axes(ax), _Flow(result, flow)
+    of = _Flow(result, flow)
     of.need_connection()
+    ax = style.new_axes(ax)
     windows, end = result.trace("windows"), _end(result, of)
     here = windows["at"] == of.end
     time, window = windows["time_s"][here], windows["cwnd_bytes"][here]
@@ -181,6 +184,7 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
 
     The default ``link`` is the bottleneck of the first flow. Raises :class:`ValueError` if there is no such link.
     """
+    style.need_result(result)
     ax, end = style.new_axes(ax), result.end_s
     if link is None:
         link = result.outlook[0]["bottleneck"]
@@ -218,8 +222,9 @@ def rtt(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> A
     Of a split flow they are those of the first leg of the data, and the delay, which is that of the whole path, is left out. Raises
     :class:`ValueError` for UDP.
     """
-    ax, of = style.new_axes(ax), _Flow(result, flow)
+    of = _Flow(result, flow)
     of.need_connection()
+    ax = style.new_axes(ax)
     samples, end = result.trace("rtt"), _end(result, of)
     here = samples["at"] == of.end
     x, y = style.apart(samples["time_s"][here], samples["rtt_s"][here] * 1e3)
@@ -243,6 +248,7 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
 
     Raises :class:`ValueError` for UDP, whose packets are traced at the links only.
     """
+    style.need_result(result)
     ax, end = style.new_axes(ax), result.end_s
     names = [flow["name"] for flow in result.summary["flows"] if flow["variant"] is not None] if flows is None else _names("flows", flows)
     if not names:
@@ -288,6 +294,7 @@ def throughput(result: Result, flows: list[str] | None = None, *, interval_s: fl
 
 def fades(result: Result, *, ax: Axes | None = None) -> Axes:
     """Error bursts of each link as a ribbon over time, with their number and their share of the time. Each is at least a pixel wide."""
+    style.need_result(result)
     ax, end = style.new_axes(ax), result.end_s
     bursts = result.trace("bursts")
     links, names = list(dict.fromkeys(bursts["link"])), []
@@ -312,6 +319,7 @@ def overview(result: Result, flow: str | None = None) -> Figure:
     """A Figure with sequence numbers, windows, queue and round trips of a flow, one below the other over the same axis of time."""
     from matplotlib import pyplot
 
+    _Flow(result, flow).need_connection()
     figure, axes = pyplot.subplots(4, 1, figsize=(8.0, 11.0), sharex=True, layout="constrained")
     sequence(result, flow, ax=axes[0])
     cwnd(result, flow, ax=axes[1])

@@ -242,7 +242,8 @@ class Runs(Tabular):
         ``low`` is never below zero, ``high`` is infinite if the runs are too few, ``confidence`` is the level reached. If all runs are
         equal, or nothing is random, ``note`` says so, and both ends equal the value. ``missing`` counts the runs without a value: their
         transfers did not finish, so they rank above all others, and a median that falls on one is infinite. If no run has a value,
-        ``note`` says so: the median is infinite, or NaN for a flow without an end.
+        ``note`` says so: the median is infinite, or NaN for a flow without an end and for what no transfer has, such as responses of one
+        without requests.
         """
         import numpy as np
         import pandas
@@ -256,8 +257,9 @@ class Runs(Tabular):
                 missing = np.isnan(values)
                 row: dict[str, Any] = {"case": case, "flow": flow, "runs": int((~missing).sum()), "missing": int(missing.sum())}
                 if missing.all():
-                    has_end = np.isfinite(self.values("limit_time_s", case, flow).astype(float)).any()
-                    value = np.inf if has_end else np.nan
+                    # None for a flow without an end.
+                    unfinished = any(done is not None and not done for done in self.values("finished", case, flow))
+                    value = np.inf if unfinished else np.nan
                     found = stats.Interval(value, value, value, 1.0, "no run has a value")
                 else:
                     values[missing] = np.inf

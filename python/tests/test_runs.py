@@ -189,3 +189,10 @@ def test_each_seed_has_its_own_number():
     runs = bp.compare("geo", ["sack"], runs=2, seed=2**64 - 2, set=small)
     assert runs.seeds == [2**64 - 2, 2**64 - 1]
     assert [sorted({*table["seed"].tolist()}) for table in (runs.flows, runs.links)] == [[-2, -1]] * 2
+
+
+def test_what_no_transfer_has_is_not_infinite():
+    """A transfer without requests has no responses, but it finished: their time is not beyond all others."""
+    runs = bp.replicate("geo-bursts", 3, set={"flows.download.bytes": "1 MB"})
+    row = runs.medians("response_median_s").loc[0]
+    assert row["missing"] == 3 and math.isnan(row["median"]) and row["note"] == "no run has a value"

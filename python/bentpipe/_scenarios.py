@@ -151,6 +151,9 @@ def _plain(value: Any, path: str) -> Any:
     """The value in JSON's types. Raises :class:`TypeError`, with the key, for a value that TOML does not have."""
     if isinstance(value, (Link, Flow)):
         value = value.to_dict()
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        # A number of NumPy, as in its ranges.
+        value = value.item()
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         # Beyond TOML's whole numbers. As text it is read as a number, or refused with its key.
         return str(value)
@@ -165,13 +168,18 @@ def _plain(value: Any, path: str) -> Any:
     raise TypeError(f"`{path}`: {value!r} cannot be a value of a scenario; expected text with a unit, a number, a bool, a list or a dict")
 
 
+def _quoted(text: str) -> str:
+    """The text as a string of TOML, which has no pairs of surrogates and, other than JSON, no DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _literal(value: Any, key: str, *, top: bool = False) -> str:
     """The value as TOML. A text at the top level has no quotes, as on the command line."""
     value = _plain(value, key)
     if isinstance(value, str):
-        return value if top else json.dumps(value)
+        return value if top else _quoted(value)
     if isinstance(value, list):
         return f"[{', '.join(_literal(inner, key) for inner in value)}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{json.dumps(name)} = {_literal(inner, key)}' for name, inner in value.items())} }}"
+        return f"{{ {', '.join(f'{_quoted(name)} = {_literal(inner, key)}' for name, inner in value.items())} }}"
     return json.dumps(value)

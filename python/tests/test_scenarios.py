@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import bentpipe as bp
@@ -157,3 +158,16 @@ def test_the_schema_for_editors_takes_what_is_read():
         assert not re.search(patterns[key], text), (key, text)
         with pytest.raises(bp.ScenarioError):
             bp.load(TEXT, set={f"links.sat.{key}": text})
+
+
+def test_numbers_of_numpy_are_numbers():
+    changes = {"flows.download.count": np.arange(1, 4)[1], "links.sat.loss": np.float32(0.25), "tcp.timestamps": np.bool_(True)}
+    plain = {"flows.download.count": 2, "links.sat.loss": 0.25, "tcp.timestamps": True}
+    assert bp.load("geo", set=changes).to_toml() == bp.load("geo", set=plain).to_toml()
+
+
+def test_texts_may_have_any_letter():
+    for word in ("Ku-Band: 🛰", "Übertragung", 'a "b" \\ c', "\x7f"):
+        found = bp.load("geo", set={"variants.mine": {"base": "sack", "description": word}})
+        assert found.to_toml() == bp.load(found.to_toml()).to_toml()
+        assert bp.load("geo", set={"description": word}).description == word

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _bentpipe
 from ._bentpipe import Scenario
-from ._runs import _seed, _whole
+from ._runs import _seed, _threads, _whole
 from ._scenarios import ScenarioLike, load
 from ._tables import Table
 
@@ -168,7 +168,7 @@ def recommend(
         base = load(base, set={f"flows.{base.transfer}.bytes": size})
     # As many replications at each point of the search as in the command.
     flip_runs = min(6, runs) if flips else 0
-    answer, equipped = _bentpipe.recommend(load(base, hosts=hosts), runs, flip_runs, margin, threads)
+    answer, equipped = _bentpipe.recommend(load(base, hosts=hosts), runs, flip_runs, margin, _threads(threads))
     found = json.loads(answer)
     verdict = found["verdict"]
     return Recommendation(
@@ -205,7 +205,7 @@ def reproduce(
             raise ValueError(f"no paper has a {part} {number}")
     if not 0 <= _whole("runs", runs) < 2**32:
         raise ValueError(f"from 2 to 2^32 - 1 runs are possible, not {runs}")
-    return json.loads(_bentpipe.reproduce(paper, table, figure, runs, _seed(seed), threads))["rows"]
+    return json.loads(_bentpipe.reproduce(paper, table, figure, runs, _seed(seed), _threads(threads)))["rows"]
 
 
 __all__: Sequence[str] = ("Fit", "Recommendation", "explain", "fit", "model", "recommend", "reproduce")

@@ -328,6 +328,13 @@ def _seed(seed: int) -> int:
     return seed
 
 
+def _threads(threads: int) -> int:
+    threads = _whole("threads", threads)
+    if threads < 0:
+        raise ValueError(f"`threads` is 0, for one per core, or more, not {threads}")
+    return threads
+
+
 def run(
     scenario: ScenarioLike,
     *,
@@ -413,4 +420,4 @@ def _runs(cases: dict[str, Scenario], runs: int, seed: int | None, threads: int)
     if not any(case.random_parts for case in cases.values()):
         runs = 1
     seeds = [(first + n) % 2**64 for n in range(runs)]
-    return Runs(cases, _bentpipe.runs(list(cases.items()), seeds, threads))
+    return Runs(cases, _bentpipe.runs(list(cases.items()), seeds, _threads(threads)))

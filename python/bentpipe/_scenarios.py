@@ -128,6 +128,8 @@ def load(
       |           ^^^^^ expected one of name, between, ...
       = help: did you mean `delay`?
     """
+    if set is not None and not isinstance(set, Mapping):
+        raise TypeError(f"`set` is a dictionary from keys to values, such as {{'links.sat.delay': '40 ms'}}, not a {type(set).__name__}")
     changes = tuple((key, _literal(value, key, top=True)) for key, value in (set or {}).items()), variant, hosts
     if isinstance(scenario, Scenario):
         return scenario if changes == ((), None, None) else scenario.changed(*changes)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _bentpipe
-from ._runs import _names
-from ._scenarios import ScenarioLike, _literal, load
+from ._runs import _names, _threads
+from ._scenarios import ScenarioLike, _literal, _quoted, load
 from ._tables import Table, Tabular
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def sweep(
     >>> found.summary()["candidate"].tolist()
     ['sack', 'newreno', 'sack', 'newreno']
     """
+    threads = _threads(threads)
     read = load(scenario, set=set)
     text = _text(axes, variants, gateways, baseline, repetitions, seed, tolerance, min_repetitions)
     show = sys.stderr.isatty() if progress is None else progress
@@ -185,15 +186,17 @@ def _text(
     for key, values in columns.items():
         if isinstance(values, str):
             raise TypeError(f"`{key}`: expected a list of values, not {values!r}")
-        lines += ["[[axes]]", f"key = {json.dumps(key)}", f"values = {_literal(list(values), key)}"]
+        lines += ["[[axes]]", f"key = {_quoted(key)}", f"values = {_literal(list(values), key)}"]
     if tolerance is not None:
-        lines += ["[stop]", f"tolerance = {json.dumps(tolerance)}", f"min = {min_repetitions}"]
+        lines += ["[stop]", f"tolerance = {_literal(tolerance, 'tolerance')}", f"min = {min_repetitions}"]
     return "\n".join(lines) + "\n"
 
 
 def _columns(points: list[Mapping[str, Any]]) -> dict[str, list[Any]]:
     if not points:
         return {}
+    if not all(isinstance(point, Mapping) for point in points):
+        raise TypeError("`axes` is a dictionary from keys to lists of values, or a list of such points, each with a value for each key")
     keys = list(points[0])
     for number, point in enumerate(points):
         if list(point) != keys:

@@ -196,3 +196,15 @@ def test_what_no_transfer_has_is_not_infinite():
     runs = bp.replicate("geo-bursts", 3, set={"flows.download.bytes": "1 MB"})
     row = runs.medians("response_median_s").loc[0]
     assert row["missing"] == 3 and math.isnan(row["median"]) and row["note"] == "no run has a value"
+
+
+def test_threads_are_not_negative():
+    # They raised OverflowError.
+    for call in (
+        lambda: bp.replicate("geo", 2, threads=-1),
+        lambda: bp.sweep("geo", threads=-1),
+        lambda: bp.recommend("geo", threads=-1),
+        lambda: bp.reproduce("transat", threads=-1),
+    ):
+        with pytest.raises(ValueError, match="`threads` is 0, for one per core, or more, not -1"):
+            call()

@@ -166,6 +166,11 @@ def test_numbers_of_numpy_are_numbers():
     assert bp.load("geo", set=changes).to_toml() == bp.load("geo", set=plain).to_toml()
 
 
+def test_changes_are_a_dictionary():
+    with pytest.raises(TypeError, match="`set` is a dictionary from keys to values, .* not a list"):
+        bp.run("geo", set=["links.sat.delay=40 ms"])
+
+
 def test_texts_may_have_any_letter():
     for word in ("Ku-Band: 🛰", "Übertragung", 'a "b" \\ c', "\x7f"):
         found = bp.load("geo", set={"variants.mine": {"base": "sack", "description": word}})

@@ -176,3 +176,8 @@ def test_mistakes():
         bp.sweep("geo", [{"seed": 1}, {"other": 2}])
     with pytest.raises(TypeError, match="expected a list of values"):
         bp.sweep("geo", {"links.sat.loss": "1 %"})
+
+
+def test_points_are_dictionaries():
+    with pytest.raises(TypeError, match="`axes` is a dictionary from keys to lists of values, or a list of such points"):
+        bp.sweep("geo", ["links.sat.delay"])

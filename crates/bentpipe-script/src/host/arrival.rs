@@ -132,7 +132,7 @@ impl Host {
         if !seen.has(flag::SYN) || (seen.has(flag::FIN) && self.settings.drops_syn_fin) {
             return;
         }
-        let Role::Listener { backlog, children } = &self.sockets[&id].role else { return };
+        let Role::Listener { backlog, children, .. } = &self.sockets[&id].role else { return };
         if children.len() > *backlog || self.sockets.len() >= MAX_SOCKETS {
             return;
         }

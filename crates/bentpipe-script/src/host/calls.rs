@@ -100,7 +100,7 @@ impl Host {
         let length = length.clamp(0, 4096) as usize;
         let length = if is_linux { length } else { length.max(1) * 3 / 2 };
         match &mut socket.role {
-            Role::Idle => socket.role = Role::Listener { backlog: length, children: Vec::new() },
+            Role::Idle => socket.role = Role::Listener { backlog: length, children: Vec::new(), connected: 0 },
             Role::Listener { backlog, .. } => *backlog = length,
             Role::Connection(_) => return Reply::Error("EINVAL"),
         }

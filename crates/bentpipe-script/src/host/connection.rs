@@ -166,7 +166,7 @@ impl Host {
                 }
             }
         }
-        conn.was_connected |= conn.endpoint.is_connected();
+        let connects = conn.endpoint.is_connected() && !std::mem::replace(&mut conn.was_connected, true);
         let outcome = conn.endpoint.outcome();
         if outcome.is_some() && !std::mem::replace(&mut conn.is_told, true) {
             (conn.timer, conn.hold_until) = (None, None);
@@ -181,11 +181,15 @@ impl Host {
             };
         }
         let is_over = outcome.is_some();
-        let (is_open, has_parent, was_connected) = (socket.is_open, socket.parent.is_some(), conn.was_connected);
+        let (is_open, parent, was_connected) = (socket.is_open, socket.parent, conn.was_connected);
         // Code may query how it ended.
         let is_kept = self.settings.profile == Profile::Rfc;
-        if is_over && !is_open && !is_kept && (!has_parent || !was_connected) {
+        if is_over && !is_open && !is_kept && (parent.is_none() || !was_connected) {
             self.forget(id);
+        }
+        let listener = parent.filter(|_| connects).and_then(|parent| self.sockets.get_mut(&parent));
+        if let Some(Role::Listener { connected, .. }) = listener.map(|listener| &mut listener.role) {
+            *connected += 1;
         }
     }
 

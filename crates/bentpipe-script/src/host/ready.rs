@@ -59,15 +59,14 @@ impl Host {
         }
     }
 
-    /// A number that changes with each arrival and each acknowledgement: edges for epoll.
-    pub fn edges(&self, id: SocketId) -> (u64, u64) {
+    /// A number that grows with the data that arrives, and with the connections of a listener: edges for epoll.
+    pub fn arrivals(&self, id: SocketId) -> u64 {
         match self.socket(id).map(|socket| &socket.role) {
-            Some(Role::Connection(conn)) => (
-                conn.endpoint.connection().received() + u64::from(conn.endpoint.peer_has_closed()),
-                conn.endpoint.acknowledged(),
-            ),
-            Some(Role::Listener { children, .. }) => (children.len() as u64, 0),
-            _ => (0, 0),
+            Some(Role::Connection(conn)) => {
+                conn.endpoint.connection().received() + u64::from(conn.endpoint.peer_has_closed())
+            }
+            Some(Role::Listener { connected, .. }) => *connected,
+            _ => 0,
         }
     }
 

@@ -30,8 +30,8 @@ pub struct SocketId(pub(super) u32);
 pub(super) enum Role {
     /// Neither connected nor listening.
     Idle,
-    /// Listens. Children wait in order.
-    Listener { backlog: usize, children: Vec<SocketId> },
+    /// Listens. Children wait in order. `connected` is the number of those that ever were.
+    Listener { backlog: usize, children: Vec<SocketId>, connected: u64 },
     /// A connection.
     Connection(Box<Conn>),
 }

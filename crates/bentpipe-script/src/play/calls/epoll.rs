@@ -15,8 +15,8 @@ pub(in crate::play) struct Interest {
     is_edge: bool,
     is_once: bool,
     is_off: bool,
-    /// Readiness and progress at the last report.
-    told: (u32, (u64, u64)),
+    /// Readiness and arrivals at the last report.
+    told: (u32, u64),
 }
 
 /// Events that are always reported.
@@ -35,14 +35,14 @@ impl Player {
         let mut told = Vec::new();
         for interest in &mut interests {
             let ready = self.readiness(interest.fd) & (interest.events | ALWAYS);
-            let progress = match self.descriptors.get(&interest.fd) {
-                Some(Descriptor::Socket(id)) => self.host.edges(*id),
-                _ => (0, 0),
+            let arrivals = match self.descriptors.get(&interest.fd) {
+                Some(Descriptor::Socket(id)) => self.host.arrivals(*id),
+                _ => 0,
             };
             let before = interest.told;
-            // An edge: an event became ready, or more data has arrived.
+            // An edge: an event became ready, or more data or another connection has arrived.
             let is_new =
-                !interest.is_edge || ready & !before.0 != 0 || (ready & event::IN != 0 && progress.0 != before.1.0);
+                !interest.is_edge || ready & !before.0 != 0 || (ready & event::IN != 0 && arrivals != before.1);
             if interest.is_edge && ready == 0 {
                 interest.told.0 = 0;
             } else if interest.is_edge {
@@ -51,7 +51,7 @@ impl Player {
             if ready == 0 || interest.is_off || !is_new || told.len() == max {
                 continue;
             }
-            interest.told = (ready, progress);
+            interest.told = (ready, arrivals);
             interest.is_off = interest.is_once;
             told.push((interest.fd, ready));
         }
@@ -71,7 +71,7 @@ impl Player {
             is_edge: wanted & EPOLLET != 0,
             is_once: wanted & EPOLLONESHOT != 0,
             is_off: false,
-            told: (0, (0, 0)),
+            told: (0, 0),
         };
         match (operation.first().map(String::as_str), at) {
             (Some("EPOLL_CTL_ADD"), None) => interests.push(fresh),

@@ -34,13 +34,13 @@ const REST: Duration = Duration::from_micros(40);
 /// Counters of the loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets sent by hosts.
+    /// Packets sent by hosts to others.
     pub sent: u64,
     /// Packets delivered to hosts.
     pub arrived: u64,
     /// Bytes of these packets.
     pub arrived_bytes: u64,
-    /// Packets without a destination here: multicast or unknown addresses.
+    /// Packets without a destination here: multicast, unknown addresses, or hosts to which no path leads.
     pub foreign: u64,
     /// Number of reads from hosts' devices, of trains and single packets.
     pub reads: u64,
@@ -265,7 +265,8 @@ impl Emulator {
                     Some(known) if known.index() < network.hosts() => Some(known),
                     _ => default[port.index()].filter(|_| !is_local(address)),
                 });
-                let to = to.filter(|to| *to != host);
+                // There is no path to itself.
+                let to = to.filter(|to| network.next_host(host, *to).is_some());
                 for packet in train.packets() {
                     let Some(to) = to else {
                         traffic.foreign += 1;
@@ -276,10 +277,7 @@ impl Emulator {
                     if let Some(tap) = tap {
                         tap.write(host, now, &packet);
                     }
-                    if let Err(packet) = network.offer(now, host, to, packet) {
-                        traffic.foreign += 1;
-                        buffers.give(packet);
-                    }
+                    network.offer(now, host, to, packet).expect("there is a path");
                 }
             })?;
             if !more {

@@ -198,3 +198,27 @@ fn datagrams_of_trains_come_by_themselves() {
         assert_eq!(lab.emulator().refused(), 0, "hosts take every train");
     }
 }
+
+/// A host that no link leads to is none: datagrams to it are foreign and nothing else.
+#[test]
+fn what_has_no_path_is_counted_once() {
+    let Some((_one, mut lab)) =
+        lab(USUAL, "[[links]]\nname = \"other\"\nbetween = [\"C\", \"D\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"", &[])
+    else {
+        return;
+    };
+    let address = |name: &str| lab.hosts().iter().find(|host| host.name == name).expect("a host").v4;
+    let (from, to) = (address("A"), address("C"));
+    let [(near, _), _] = ends(&lab);
+    let socket = near.inside(|| UdpSocket::bind((from, 0))).expect("a port");
+    meanwhile(&mut lab, || {
+        for _ in 0..10 {
+            socket.send_to(&[7; 100], (to, 9)).expect("a route");
+        }
+        std::thread::sleep(StdDuration::from_millis(50));
+    });
+    let traffic = lab.emulator().traffic();
+    assert_eq!(traffic.sent, 0, "{traffic:?}");
+    // Beside what kernels announce.
+    assert!(traffic.foreign >= 10, "{traffic:?}");
+}

@@ -118,7 +118,7 @@ impl TrainTun {
         self.device.set_mtu(mtu)
     }
 
-    /// Number of packets that the host did not accept.
+    /// Number of packets that the host did not accept, and of trains from it that could not be read.
     pub fn refused(&self) -> u64 {
         self.refused
     }

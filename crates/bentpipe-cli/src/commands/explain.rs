@@ -54,11 +54,11 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (flow, look) in scenario.flows.iter().zip(&outlook.flows) {
         let tcp = match &flow.kind {
-            FlowKind::Tcp(tcp) => Some(&**tcp),
+            FlowKind::Tcp(tcp) => Some(tcp_text(scenario, tcp)),
             FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
         };
         let nameless = FlowOutlook { name: String::new(), ..look.clone() };
-        match groups.iter_mut().find(|group| group.takes(&nameless, tcp)) {
+        match groups.iter_mut().find(|group| group.look == nameless && group.tcp == tcp) {
             Some(group) => group.names.push(&look.name),
             None => groups.push(Group { names: vec![&look.name], look: nameless, tcp }),
         }
@@ -66,7 +66,7 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
     for group in groups {
         let _ = write!(out, "\n{}", flow_text(&listed(&group.names), &group.look));
         if let Some(tcp) = group.tcp {
-            let _ = write!(out, "\n{}", tcp_text(scenario, tcp));
+            let _ = write!(out, "\n{tcp}");
         }
     }
     let moving = moving::moving_text(scenario);
@@ -90,14 +90,8 @@ struct Group<'a> {
     names: Vec<&'a str>,
     /// Without a name.
     look: FlowOutlook,
-    tcp: Option<&'a TcpFlow>,
-}
-
-impl Group<'_> {
-    fn takes(&self, nameless: &FlowOutlook, tcp: Option<&TcpFlow>) -> bool {
-        let ends = |tcp: &TcpFlow| (tcp.sender, tcp.receiver);
-        self.look == *nameless && self.tcp.map(ends) == tcp.map(ends)
-    }
+    /// The settings of TCP, in words.
+    tcp: Option<String>,
 }
 
 fn flow_text(names: &str, look: &FlowOutlook) -> String {
@@ -296,4 +290,33 @@ fn timer(config: &TcpConfig) -> String {
         RttClock::Exact => String::new(),
     };
     format!("first {}, least {}, most {}{tick}", span(rto.initial), span(rto.min), span(rto.max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(flows: &str) -> String {
+        let link = |name: &str, ends: &str| {
+            format!("[[links]]\nname = \"{name}\"\nbetween = {ends}\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n")
+        };
+        let links = [link("near", "[\"A\", \"R\"]"), link("far", "[\"R\", \"B\"]")].concat();
+        let scenario = Scenario::parse(&format!("name = \"t\"\n{links}{flows}"), "t.toml", &[]);
+        let scenario = scenario.unwrap_or_else(|errors| panic!("{errors}"));
+        text(&scenario, &Outlook::new(&scenario).expect("it is connected"))
+    }
+
+    /// Flows that differ in a further leg alone were one, with the leg of the first.
+    #[test]
+    fn flows_that_differ_are_not_one() {
+        let flow = |name: &str, leg: &str| {
+            format!(
+                "[[flows]]\nname = \"{name}\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n\
+                 split = [{{ at = \"R\", buffer = \"1 MB\", tcp.variant = \"{leg}\" }}]\n"
+            )
+        };
+        let text = explained(&[flow("one", "sack"), flow("two", "tahoe"), flow("three", "sack")].concat());
+        assert!(text.contains("Flow one, three\n") && text.contains("Flow two\n"), "{text}");
+        assert!(text.contains("leg from R: TCP, variant tahoe"), "{text}");
+    }
 }

@@ -216,6 +216,7 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
         ("acknowledges", acks(config)),
         ("timer", timer(config)),
         ("MSS", format!("{} B", config.mss)),
+        ("send buffer", config.send_buffer.map_or("unlimited".to_owned(), output::bytes)),
         ("receive buffer", output::bytes(u64::from(config.receive_buffer))),
         ("window scaling", on(config.window_scaling)),
         ("window clamp", segments(config.window_clamp, "none")),
@@ -318,5 +319,13 @@ mod tests {
         let text = explained(&[flow("one", "sack"), flow("two", "tahoe"), flow("three", "sack")].concat());
         assert!(text.contains("Flow one, three\n") && text.contains("Flow two\n"), "{text}");
         assert!(text.contains("leg from R: TCP, variant tahoe"), "{text}");
+    }
+
+    #[test]
+    fn the_send_buffer_is_that_of_the_sender() {
+        let flow = |tcp: &str| format!("[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n{tcp}\n");
+        let limited = explained(&flow("tcp.sender.send_buffer = \"256 kB\""));
+        assert!(limited.contains("    send buffer        256 kB\n"), "{limited}");
+        assert!(explained(&flow("")).contains("    send buffer        unlimited\n"));
     }
 }

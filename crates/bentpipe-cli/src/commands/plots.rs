@@ -197,7 +197,10 @@ pub(super) fn check_distribution(scenario: &Scenario) -> Result<(), Failure> {
         ),
         1 => (
             "only one flow of this scenario ends: one time has no distribution",
-            "`compare --kind cdf` shows its times over the replications",
+            match scenario.random_parts()[..] {
+                [] => "nothing is random, so every run has the same time: `--kind sequence` shows the transfer",
+                _ => "`compare --kind cdf` shows its times over the replications",
+            },
         ),
         _ => return Ok(()),
     };

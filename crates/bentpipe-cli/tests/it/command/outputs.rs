@@ -307,6 +307,10 @@ fn a_plot_has_the_format_of_its_name() {
     }
     let error = refused(folder.path(), 2, &["run", "small.toml", "--plot", "b.svg", "--kind", "cdf"]);
     assert!(error.contains("one time has no distribution") && !folder.path().join("b.svg").exists(), "{error}");
+    assert!(error.contains("help: `compare --kind cdf`"), "{error}");
+    // Replications would be the same run.
+    let error = refused(folder.path(), 2, &["run", "geo", "--plot", "b.svg", "--kind", "cdf"]);
+    assert!(error.contains("help: nothing is random") && !error.contains("compare"), "{error}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--plot", "a.jpeg"]);
     assert!(error.contains("must end in .svg, .png or .pdf"), "{error}");
 }

@@ -73,7 +73,7 @@ pub(crate) fn variants(args: &Variants) -> Result<End, Failure> {
     let mut text = output::wrapped(header, rows);
     if let Some(file) = &args.file {
         let scenario =
-            source::load(&World { file: file.clone(), sets: Vec::new(), seed: None }, &mut Inputs::default())?;
+            source::load_links(&World { file: file.clone(), sets: Vec::new(), seed: None }, &mut Inputs::default())?;
         let own =
             scenario.variants.iter().map(|(name, row)| vec![name.clone(), row.base.clone(), row.description.clone()]);
         let header = ["variant", "built on", "description"];
@@ -101,7 +101,7 @@ fn variants_json(args: &Variants) -> Result<End, Failure> {
     let mut all: Vec<_> = VARIANTS.iter().map(|(name, meaning, _)| named(name, meaning, None)).collect();
     if let Some(file) = &args.file {
         let scenario =
-            source::load(&World { file: file.clone(), sets: Vec::new(), seed: None }, &mut Inputs::default())?;
+            source::load_links(&World { file: file.clone(), sets: Vec::new(), seed: None }, &mut Inputs::default())?;
         all.extend(scenario.variants.iter().map(|(name, row)| named(name, &row.description, Some(&row.base))));
     }
     output::print_json(&all)?;

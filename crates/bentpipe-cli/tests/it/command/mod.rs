@@ -335,6 +335,11 @@ fn scenarios_are_explained() {
     assert!(ok(folder.path(), &["scenarios"]).contains("request-response"));
     let variants = ok(folder.path(), &["variants", "transat"]);
     assert!(variants.contains("newreno-sbs") && variants.contains("ref-iw4"), "{variants}");
+    let links = "name = \"links\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n";
+    let links = format!("{links}[variants.mine]\nbase = \"sack\"\ndescription = \"ours\"\n");
+    std::fs::write(folder.path().join("links.toml"), links).expect("writable");
+    let variants = ok(folder.path(), &["variants", "links.toml"]);
+    assert!(variants.contains("mine") && variants.contains("ours"), "{variants}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -155,6 +156,9 @@ fn passed_on(load: Load, seconds: f64) -> Outcome<f64> {
     })
 }
 
+/// The number of processors, asked before this thread stays on one of them: afterwards the answer would be one.
+static PROCESSORS: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+
 /// Runs the load from `a` to `b` while `moves` moves the packets. `moves` receives a flag that tells it to end.
 fn transfer<T>(
     load: Load,
@@ -171,7 +175,7 @@ fn transfer<T>(
             Ok(())
         })?;
     }
-    let processors = std::thread::available_parallelism()?.get();
+    let processors = *PROCESSORS;
     let [own, others] = [processors - 1..processors, 0..(processors - 1).max(1)];
     let as_program = move || {
         // Without it, the figures depend on the scheduler.

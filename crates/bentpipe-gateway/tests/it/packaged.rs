@@ -67,3 +67,19 @@ fn pages_and_completions_are_written() {
     let failed = bentpipe(folder.path(), &["man", "file"]);
     assert!(failed.status.code() == Some(1) && String::from_utf8_lossy(&failed.stderr).contains("file: "));
 }
+
+/// Of a hub with both shapes, a peer has the streams of `split` or the packets of `link`. `or` leaves out what has the same labels, so it
+/// joins them peer by peer: by gateway, it left out all peers of `link`.
+#[test]
+fn the_dashboard_counts_the_peers_of_both_shapes() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/grafana/bentpipe-gateway.json");
+    let dashboard = std::fs::read_to_string(file).expect("text");
+    let joined: Vec<_> =
+        dashboard.lines().filter(|line| line.contains("\"expr\"")).filter_map(|line| line.split_once(" or ")).collect();
+    assert_eq!(joined.len(), 4, "sent, received, the share of the rate, and what is offered");
+    for (streams, packets) in joined {
+        let last = streams.rsplit("sum by ").next().unwrap_or_default();
+        assert!(last.starts_with("(gateway, peer) (rate(bentpipe_gateway_streams_"), "{streams}");
+        assert!(packets.starts_with("sum by (gateway, peer) (rate(bentpipe_gateway_packet_"), "{packets}");
+    }
+}

@@ -83,3 +83,17 @@ fn the_dashboard_counts_the_peers_of_both_shapes() {
         assert!(packets.starts_with("sum by (gateway, peer) (rate(bentpipe_gateway_packet_"), "{packets}");
     }
 }
+
+/// A metric of a hub has a series for each peer: without its name in the legend, nobody knows whose a line is.
+#[test]
+fn the_dashboard_names_the_peers_of_each_line() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/grafana/bentpipe-gateway.json");
+    let dashboard = std::fs::read_to_string(file).expect("text");
+    let mut expressions = dashboard.lines().filter(|line| line.contains("\"expr\""));
+    let mut legends = dashboard.lines().filter(|line| line.contains("\"legendFormat\""));
+    for (expression, legend) in expressions.by_ref().zip(legends.by_ref()) {
+        let is_of_all = ["sum by (gateway) (", "process_", "_late_"].iter().any(|words| expression.contains(words));
+        assert!(is_of_all || legend.contains("{{gateway}} {{peer}}"), "{expression}\n{legend}");
+    }
+    assert!(expressions.next().is_none() && legends.next().is_none(), "each expression has a legend");
+}

@@ -12,7 +12,7 @@ use bentpipe_engine::tcp::{Daass, Handshake, RttClock, TcpConfig};
 use bentpipe_engine::units::Duration;
 use bentpipe_sim::record::{FlowOutlook, Outlook};
 use bentpipe_study::report::listed;
-use bentpipe_study::scenario::{FlowKind, Scenario, TcpFlow};
+use bentpipe_study::scenario::{FlowKind, QuicFlow, Scenario, TcpFlow};
 use serde::Serialize;
 
 use crate::args::Explain;
@@ -53,20 +53,22 @@ pub(super) fn text(scenario: &Scenario, outlook: &Outlook) -> String {
     }
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (flow, look) in scenario.flows.iter().zip(&outlook.flows) {
-        let tcp = match &flow.kind {
+        let transport = match &flow.kind {
             FlowKind::Tcp(tcp) => Some(tcp_text(scenario, tcp)),
-            FlowKind::Stp(_) | FlowKind::Quic(_) | FlowKind::Udp(_) => None,
+            FlowKind::Stp(stp) => Some(format!("  {}\n", stp_text(&stp.config))),
+            FlowKind::Quic(quic) => Some(format!("  {}\n", quic_text(quic))),
+            FlowKind::Udp(_) => None,
         };
         let nameless = FlowOutlook { name: String::new(), ..look.clone() };
-        match groups.iter_mut().find(|group| group.look == nameless && group.tcp == tcp) {
+        match groups.iter_mut().find(|group| group.look == nameless && group.transport == transport) {
             Some(group) => group.names.push(&look.name),
-            None => groups.push(Group { names: vec![&look.name], look: nameless, tcp }),
+            None => groups.push(Group { names: vec![&look.name], look: nameless, transport }),
         }
     }
     for group in groups {
         let _ = write!(out, "\n{}", flow_text(&listed(&group.names), &group.look));
-        if let Some(tcp) = group.tcp {
-            let _ = write!(out, "\n{tcp}");
+        if let Some(transport) = group.transport {
+            let _ = write!(out, "\n{transport}");
         }
     }
     let moving = moving::moving_text(scenario);
@@ -90,8 +92,8 @@ struct Group<'a> {
     names: Vec<&'a str>,
     /// Without a name.
     look: FlowOutlook,
-    /// The settings of TCP, in words.
-    tcp: Option<String>,
+    /// The settings of the transport, in words.
+    transport: Option<String>,
 }
 
 fn flow_text(names: &str, look: &FlowOutlook) -> String {
@@ -158,6 +160,15 @@ fn short(value: f64) -> String {
 fn stp_text(config: &StpConfig) -> String {
     let window = output::bytes(config.window(config.mss));
     format!("STP, a window of {window}, timers of {}, MSS {} B", span(config.rto), config.mss)
+}
+
+/// The congestion control of a QUIC flow, and what is not usual.
+fn quic_text(quic: &QuicFlow) -> String {
+    let streams = (quic.streams > 1).then(|| format!("{} streams", quic.streams));
+    let zero_rtt = quic.zero_rtt.then(|| "data at once (0-RTT)".to_owned());
+    let repair = quic.repair.map(|share| format!("{} % repair symbols", short(share.get() * 100.0)));
+    let parts = [Some(quic.congestion_control.word().to_owned()), streams, zero_rtt, repair];
+    format!("QUIC: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
 /// The first leg of a split flow, or a whole flow, and a line for each further leg.
@@ -319,6 +330,30 @@ mod tests {
         let text = explained(&[flow("one", "sack"), flow("two", "tahoe"), flow("three", "sack")].concat());
         assert!(text.contains("Flow one, three\n") && text.contains("Flow two\n"), "{text}");
         assert!(text.contains("leg from R: TCP, variant tahoe"), "{text}");
+    }
+
+    #[test]
+    fn quic_and_stp_are_named() {
+        let flow = |name: &str, keys: &str| {
+            format!("[[flows]]\nname = \"{name}\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n{keys}\n")
+        };
+        let quic = |name: &str, control: &str| {
+            flow(name, &format!("type = \"quic\"\nquic.congestion_control = \"{control}\""))
+        };
+        let text = explained(
+            &[
+                quic("one", "cubic"),
+                quic("two", "reno"),
+                quic("three", "cubic"),
+                flow("old", "type = \"stp\"\nstp = { rate = \"10 Mbit/s\", rtt = \"40 ms\" }"),
+            ]
+            .concat(),
+        );
+        for words in
+            ["Flow one, three\n", "Flow two\n", "\n  QUIC: cubic\n", "\n  QUIC: reno\n", "\n  STP, a window of "]
+        {
+            assert!(text.contains(words), "{words}: {text}");
+        }
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Behind {
         self.namespace.inside(|| {
             own_mounts()?;
             if let Some(resolver) = &self.outside.resolver {
-                cover(&nat::resolv_conf(), resolver)?;
+                cover(&nat::resolv_conf(), resolver.as_bytes())?;
             }
             let [outside, inside] = &self.names;
             let inside = self.inner_addresses().into_iter().map(|address| (inside.clone(), address));

@@ -20,7 +20,7 @@ pub(crate) fn own_mounts() -> io::Result<()> {
 }
 
 /// Covers the file `path`, after resolving links, with this text.
-pub(crate) fn cover(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn cover(path: &Path, text: &[u8]) -> io::Result<()> {
     let (folder, none) = (tempfile::tempdir()?, None::<&str>);
     // The file is on a file system of its own and keeps its name there: a second link behind this one could not mount
     // over a file without a name.
@@ -41,11 +41,15 @@ pub(crate) fn add_hosts(names: &[(String, IpAddr)]) -> io::Result<()> {
     cover(&path, &text)
 }
 
-/// The text of `hosts` with names added before the machine's own; `None` without such a file.
-pub(crate) fn hosts_with(names: &[(String, IpAddr)]) -> io::Result<Option<String>> {
-    match fs::read_to_string(HOSTS) {
+/// The text of `hosts` with names added before the machine's own, whose comments may be in any encoding; `None` without such a file.
+pub(crate) fn hosts_with(names: &[(String, IpAddr)]) -> io::Result<Option<Vec<u8>>> {
+    with_names(Path::new(HOSTS), names)
+}
+
+fn with_names(hosts: &Path, names: &[(String, IpAddr)]) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(hosts) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        own => Ok(Some(format!("{}{}", lines(names), own?))),
+        own => Ok(Some([lines(names).into_bytes(), own?].concat())),
     }
 }
 
@@ -69,5 +73,16 @@ mod tests {
         let address = IpAddr::from([10, 0, 0, 1]);
         let names = ["server", "localhost", "ground station", "a\nb", ""].map(|name| (name.to_owned(), address));
         assert_eq!(lines(&names), "10.0.0.1 server\n");
+    }
+
+    #[test]
+    fn the_machines_own_hosts_stay_as_they_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (hosts, names) = (folder.path().join("hosts"), [("server".to_owned(), IpAddr::from([10, 0, 0, 1]))]);
+        assert_eq!(with_names(&hosts, &names).expect("it is absent"), None);
+        // Latin-1.
+        fs::write(&hosts, b"10.9.9.9 other # caf\xe9\n").expect("room");
+        let text = with_names(&hosts, &names).expect("readable").expect("it is there");
+        assert_eq!(text, b"10.0.0.1 server\n10.9.9.9 other # caf\xe9\n");
     }
 }

@@ -227,7 +227,7 @@ impl Session {
     ///
     /// # Errors
     /// Fails with the path if `/etc/netns` cannot be written.
-    pub fn hosts(&self, namespace: &str, text: &str) -> io::Result<()> {
+    pub fn hosts(&self, namespace: &str, text: &[u8]) -> io::Result<()> {
         // Another run may be removing the folder.
         let _turn = turn(&self.folder)?;
         let folder = Path::new(OF_NAMESPACES).join(namespace);

@@ -39,10 +39,10 @@ pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, 
         outside.missing.push("the outside: this machine has no default route".to_owned());
         return Ok(outside);
     }
-    let servers = servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default());
+    let servers = servers(&text(Path::new("/etc/resolv.conf")).unwrap_or_default());
     let mut local = None;
     if servers.iter().all(IpAddr::is_loopback) {
-        let upstream = fs::read_to_string(UPSTREAM).ok();
+        let upstream = text(Path::new(UPSTREAM)).ok();
         let upstream = upstream.filter(|text| self::servers(text).iter().any(|server| !server.is_loopback()));
         local = servers.iter().find(|server| server.is_ipv4()).copied().filter(|_| upstream.is_none());
         outside.resolver = upstream.or(local.map(|_| format!("nameserver {}\n", addressing.v4(OUTER))));
@@ -95,6 +95,11 @@ fn advertised() -> io::Result<Vec<String>> {
     let routes = ip_says(&["-6", "route", "show", "default"])?;
     let device = |line: &str| line.split(" dev ").nth(1)?.split_whitespace().next().map(str::to_owned);
     Ok(routes.lines().filter(|line| line.contains("proto ra")).filter_map(device).collect())
+}
+
+/// The text of a `resolv.conf`, whose comments may be in any encoding.
+fn text(path: &Path) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
 /// The servers of a `resolv.conf`.
@@ -152,6 +157,13 @@ pub(crate) fn resolv_conf() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comments_may_be_in_any_encoding() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        fs::write(file.path(), b"# caf\xe9\nnameserver 192.0.2.53\n").expect("room");
+        assert_eq!(servers(&text(file.path()).expect("readable")), [IpAddr::from([192, 0, 2, 53])]);
+    }
 
     #[test]
     fn servers_are_read_and_loopback_is_known() {

@@ -50,10 +50,13 @@ def model(name: str, *, sweep: Mapping[str, str] | None = None, **values: Any) -
     135.1
     """
     if name == "hybrid":
+        if sweep is not None and not isinstance(sweep, Mapping):
+            raise TypeError(f"`sweep` is a dictionary from a parameter to its values, not a {type(sweep).__name__}")
         if sweep is not None and len(sweep) != 1:
             raise ValueError("a sweep takes one parameter through its values")
         given = [(key, str(value)) for key, value in values.items()]
-        return json.loads(_bentpipe.hybrid(given, None if sweep is None else next(iter(sweep.items()))))
+        swept = None if sweep is None else next((key, str(value)) for key, value in sweep.items())
+        return json.loads(_bentpipe.hybrid(given, swept))
     if name == "rates":
         unknown = values.keys() - {"line", "mtu", "transport"}
         if unknown:

@@ -408,7 +408,10 @@ def compare(
         if not variants:
             raise ValueError("give a list of variants, or a dictionary from names to scenarios that `load` returned")
         base = load(scenario, set=set)
-        cases = {name: load(base, variant=name) for name in _names("variants", variants)}
+        names = _names("variants", variants)
+        if twice := [name for number, name in enumerate(names) if name in names[:number]]:
+            raise ValueError(f"`{twice[0]}` is there twice")
+        cases = {name: load(base, variant=name) for name in names}
     return _runs(cases, runs, seed, threads)
 
 

@@ -184,7 +184,7 @@ def _text(
     keys |= {"seed": seed} if seed is not None else {}
     lines = [f"{key} = {_literal(value, key)}" for key, value in keys.items()]
     for key, values in columns.items():
-        if isinstance(values, str):
+        if isinstance(values, str) or not isinstance(values, Iterable):
             raise TypeError(f"`{key}`: expected a list of values, not {values!r}")
         lines += ["[[axes]]", f"key = {_quoted(key)}", f"values = {_literal(list(values), key)}"]
     if tolerance is not None:

@@ -208,3 +208,18 @@ def test_threads_are_not_negative():
     ):
         with pytest.raises(ValueError, match="`threads` is 0, for one per core, or more, not -1"):
             call()
+
+
+def test_each_variant_is_there_once():
+    # The second was left out, and a pair of cases was one.
+    with pytest.raises(ValueError, match="`sack` is there twice"):
+        bp.compare("geo", ["sack", "newreno", "sack"], runs=1)
+
+
+def test_a_swept_parameter_is_named():
+    with pytest.raises(TypeError, match="`sweep` is a dictionary from a parameter to its values, not a list"):
+        bp.model("hybrid", sweep=["buffer"])
+    with pytest.raises(ValueError, match="`5` has no unit"):
+        bp.model("hybrid", sweep={"buffer": 5}, t1="1 ms", t2="1 ms", loss=0.1)
+    with pytest.raises(TypeError, match="`links.sat.delay`: expected a list of values, not 5"):
+        bp.sweep("geo", {"links.sat.delay": 5})

@@ -79,7 +79,7 @@ impl LayerEnd {
     /// Handles a frame from the far end. Poll afterwards.
     pub(super) fn receive(&mut self, now: Time, frame: &[u8]) {
         self.asks(now);
-        // Both ends belong to the emulator and links damage nothing, so this is a valid frame.
+        // A frame with a flipped bit (`corrupt`) is refused, and counts as lost.
         let _ = self.endpoint.receive(&mut context(now, &mut NoProbe), frame);
     }
 

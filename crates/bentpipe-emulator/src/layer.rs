@@ -23,6 +23,8 @@ pub(super) struct LayerEnd {
     endpoint: LinkEndpoint,
     /// Maximum length of a packet.
     mtu: usize,
+    /// Number of packets that were longer.
+    too_long: u64,
     wakes: Option<Time>,
     /// When the next poll was scheduled.
     since: Time,
@@ -56,10 +58,11 @@ impl LayerEnd {
             compresses: false,
             integrity: Integrity::Crc,
         });
-        let mtu = links[layer.over[side].index()].config.mtu.map_or(usize::MAX, |mtu| mtu as usize);
+        let max = u32::from(LinkEndpoint::MAX_PACKET);
+        let mtu = links[layer.over[side].index()].config.mtu.map_or(max, |mtu| mtu.min(max)) as usize;
         let buffer = vec![0; endpoint.max_frame()];
         let (wakes, since) = (None, Time::ZERO);
-        Ok(LayerEnd { endpoint, mtu, wakes, since, first: None, others: BTreeMap::new(), buffer })
+        Ok(LayerEnd { endpoint, mtu, too_long: 0, wakes, since, first: None, others: BTreeMap::new(), buffer })
     }
 
     /// When to poll this end, and when that was scheduled.
@@ -70,6 +73,7 @@ impl LayerEnd {
     /// Handles a packet from above. Returns false if it is too long. Poll afterwards.
     pub(super) fn send(&mut self, now: Time, packet: &[u8]) -> bool {
         if packet.len() > self.mtu {
+            self.too_long += 1;
             return false;
         }
         self.asks(now);
@@ -116,6 +120,11 @@ impl LayerEnd {
     /// The destination of a packet that this end delivers.
     pub(super) fn bound_for(&self, packet: &[u8]) -> Option<EndId> {
         self.others.get(addresses(packet)).copied().or(self.first)
+    }
+
+    /// Number of packets that were too long. They never reached the link.
+    pub(super) fn too_long(&self) -> u64 {
+        self.too_long
     }
 
     pub(super) fn stats(&self) -> Stats {

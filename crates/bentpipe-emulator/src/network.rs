@@ -317,7 +317,13 @@ impl Network {
 
     /// Counters of the links, in the scenario's order.
     pub fn counters(&self) -> Vec<LinkCounters> {
-        self.books().links
+        let mut links = self.books().links;
+        for (n, end) in self.layers.iter().enumerate() {
+            let link = &mut links[self.network.layers().sends_on(EndId::from(self.ways.len() + n)).index()];
+            link.offered += end.too_long();
+            link.dropped_too_long += end.too_long();
+        }
+        links
     }
 
     /// Counters of the ends of layers, in the scenario's order.

@@ -348,6 +348,9 @@ fn a_layer_refuses_what_is_too_long_for_its_link() {
         network.offer(at(0), HostId(1), HostId(0), ip_packet(1, 0, len, mark)).expect("a way");
     }
     assert_eq!(marks(&mut network, at(600_000)), [(at(8192 + 252_000), 0, 2)]);
+    let counters = scenario.links.iter().zip(network.counters());
+    let too_long = counters.map(|(link, count)| (link.name.as_str(), count.dropped_too_long)).filter(|(_, n)| *n > 0);
+    assert_eq!(too_long.collect::<Vec<_>>(), [("sat/backward", 1)]);
 }
 
 #[test]

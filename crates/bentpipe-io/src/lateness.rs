@@ -37,7 +37,7 @@ impl Lateness {
         self.histogram.len()
     }
 
-    /// The median, in whole microseconds, to the histogram's two digits.
+    /// The median, to the microsecond, and to the histogram's two digits.
     pub fn median(&self) -> Duration {
         self.quantile(0.5)
     }
@@ -62,12 +62,13 @@ impl Lateness {
         Some(self.max).filter(|max| *max >= STALL)
     }
 
-    /// The quantile for the fraction `part`, as precise as the median.
+    /// The quantile for the fraction `part`, as precise as the median, and at most the maximum.
     pub fn quantile(&self, part: f64) -> Duration {
         if self.histogram.is_empty() {
             return Duration::ZERO;
         }
-        Duration::from_micros(self.histogram.value_at_quantile(part))
+        // The histogram gives the upper end of the bucket.
+        Duration::from_micros(self.histogram.value_at_quantile(part)).min(self.max)
     }
 }
 
@@ -93,6 +94,15 @@ mod tests {
         // Early counts as on time.
         lateness.record(at(30), at(29));
         assert_eq!(lateness.max(), Duration::from_secs(70));
+    }
+
+    #[test]
+    fn no_quantile_is_above_the_worst() {
+        let mut lateness = Lateness::default();
+        for late in [2, 838] {
+            lateness.record(Time::ZERO, Time::ZERO + Duration::from_micros(late));
+        }
+        assert_eq!((lateness.p99(), lateness.max()), (Duration::from_micros(838), Duration::from_micros(838)));
     }
 
     #[test]

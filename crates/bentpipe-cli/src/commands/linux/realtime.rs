@@ -256,7 +256,7 @@ impl Summary {
             );
         }
         if self.refused > 0 {
-            let _ = write!(text, "\n{} packets were not accepted by a host's stack", self.refused);
+            let _ = write!(text, "\n{} not accepted by a host's stack", output::counted(self.refused, "packet"));
         }
         if let Some(overrun) = overrun(self.overruns) {
             let _ = write!(text, "\n{overrun}");
@@ -288,6 +288,35 @@ mod tests {
         assert_eq!(of(&["net"]).expect("known"), [(HostId(0), "net")]);
         assert_eq!(of(&["me", "all"]).expect("known"), [(HostId(0), "net"), (HostId(1), "me")]);
         assert!(of(&["sat"]).is_err());
+    }
+
+    #[test]
+    fn what_hosts_refuse_is_counted_in_words() {
+        let text = |refused| {
+            let (late_median_us, late_p99_us, late_max_us) = (0.0, 0.0, 0.0);
+            let (links, channels, gateways) = (Vec::new(), Vec::new(), Vec::new());
+            let (foreign, overruns, wakeups) = (0, Some(0), 0);
+            let (kept_up, is_late, stalled, seconds) = (true, false, false, 1.0);
+            Summary {
+                seconds,
+                links,
+                channels,
+                foreign,
+                refused,
+                overruns,
+                wakeups,
+                late_median_us,
+                late_p99_us,
+                late_max_us,
+                kept_up,
+                is_late,
+                stalled,
+                gateways,
+            }
+            .text()
+        };
+        assert!(text(1).ends_with("\n1 packet not accepted by a host's stack"), "{}", text(1));
+        assert!(text(2).ends_with("\n2 packets not accepted by a host's stack") && !text(0).contains("accepted"));
     }
 
     #[test]

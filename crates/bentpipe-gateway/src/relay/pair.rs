@@ -148,7 +148,8 @@ impl Pair {
     fn carry(&mut self, from: usize, pipe: &mut Pipe, limit: usize, moved: &mut u64) -> io::Result<bool> {
         let way = &mut self.ways[from];
         let [client, server] = &mut self.ends;
-        let (from, to) = if from == CLIENT { (client, server) } else { (server, client) };
+        let is_of_server = from == SERVER;
+        let (from, to) = if is_of_server { (server, client) } else { (client, server) };
         for _ in 0..ROUNDS {
             while to.writable && !way.held.is_empty() {
                 if let Some(count) = unless_busy(&mut to.writable, to.socket.write(way.held.front()))? {
@@ -170,7 +171,12 @@ impl Pair {
                     let mut bytes = [0; MIN];
                     match unless_busy(&mut from.readable, from.socket.read(&mut bytes))? {
                         None => {}
-                        Some(0) => way.ended = true,
+                        Some(0) => {
+                            way.ended = true;
+                            if is_of_server {
+                                timeouts::probe_late(&from.socket);
+                            }
+                        }
                         Some(count) => way.held = bytes[..count].to_vec().into(),
                     }
                 }

@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::sockopt::{GetStruct, SetStruct, TcpUserTimeout};
 use nix::sys::socket::{GetSockOpt, SetSockOpt};
+use socket2::{SockRef, TcpKeepalive};
 
 /// The time after which the kernel gives up, in milliseconds: 2 h 4 min, as the engine's sender. The kernel measures it
 /// for a closed window, too, although the client answers the probes, so it must be long. It also replaces the number of
@@ -70,6 +71,14 @@ pub(super) fn is_silent(client: &impl AsFd, patience: Duration) -> bool {
 
 fn milliseconds(time: Duration) -> u64 {
     time.as_nanos() / 1_000_000
+}
+
+/// Sends the next keepalive to a server that has finished only after [`PATIENCE`]. If it has closed, its kernel forgets the connection
+/// within a minute and answers by a reset, while the client may still be receiving. A client that never closes is not kept for ever.
+pub(super) fn probe_late(server: &impl AsFd) {
+    let late = TcpKeepalive::new().with_time(std::time::Duration::from_nanos(PATIENCE.as_nanos()));
+    // A kernel that refuses it probes as before.
+    let _ = SockRef::from(server).set_tcp_keepalive(&late);
 }
 
 /// Lets the kernel wait no longer than that for the acknowledgement of the last data, once the socket is closed.

@@ -3,6 +3,7 @@
 use std::net::{TcpListener, TcpStream as Host};
 
 use bentpipe_engine::gateway::MIN_UNSENT;
+use socket2::SockRef;
 
 use super::*;
 
@@ -37,7 +38,7 @@ fn serve(pair: &mut Pair, pipe: &mut Pipe, limit: usize) -> Outcome {
 fn nothing_is_left_in_the_pipe() {
     let mut pipe = Pipe::new().expect("descriptors");
     let (mut pair, [mut client, server]) = open(&mut pipe);
-    socket2::SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).expect("a setting");
+    SockRef::from(&server).set_linger(Some(std::time::Duration::ZERO)).expect("a setting");
     drop(server);
     client.write_all(b"for the dead").expect("there is room");
     pair.ends[CLIENT].readable = true;
@@ -74,6 +75,35 @@ fn a_turn_says_that_there_is_more() {
     let mut got = vec![0; sent.len()];
     server.read_exact(&mut got).expect("it has arrived");
     assert_eq!(got, sent);
+}
+
+/// The client may still be receiving when the server's kernel has forgotten the connection and would answer a keepalive by a reset.
+#[test]
+fn a_server_that_has_finished_is_probed_late() {
+    let mut pipe = Pipe::new().expect("descriptors");
+    let (mut pair, [_client, server]) = open(&mut pipe);
+    pair.ends.iter().for_each(|end| sockets::tune(&end.socket));
+    let minutes = |pair: &Pair| {
+        pair.ends.each_ref().map(|end| {
+            let socket = SockRef::from(&end.socket);
+            assert!(socket.keepalive().expect("a setting"));
+            socket.tcp_keepalive_time().expect("a setting").as_secs() / 60
+        })
+    };
+    assert_eq!(minutes(&pair), [2, 2]);
+    drop(server);
+    while !pair.ways[SERVER].told {
+        serve(&mut pair, &mut pipe, LENGTH);
+    }
+    assert_eq!(minutes(&pair), [2, 10]);
+    // A client that has finished may vanish while it waits for an answer.
+    let (mut pair, [waiting, _server]) = open(&mut pipe);
+    pair.ends.iter().for_each(|end| sockets::tune(&end.socket));
+    waiting.shutdown(Shutdown::Write).expect("it is open");
+    while !pair.ways[CLIENT].told {
+        serve(&mut pair, &mut pipe, LENGTH);
+    }
+    assert_eq!(minutes(&pair), [2, 2]);
 }
 
 /// What a slow receiver does not take is limited, and arrives later, before the end.

@@ -58,6 +58,11 @@ impl State {
             return;
         }
         self.next_at = now + PAUSE;
+        self.end(peers);
+    }
+
+    /// Writes the addresses of peers if they have changed, however short a time ago.
+    pub(crate) fn end(&mut self, peers: impl Iterator<Item = (PublicKey, SocketAddr)>) {
         let peers: Vec<_> = peers.collect();
         if peers == self.written {
             return;
@@ -118,6 +123,8 @@ mod tests {
         assert_eq!(last_endpoints(&path)[&keys[0]], at[0], "not so soon again");
         state.note(now + PAUSE, [(keys[0], at[1])].into_iter());
         assert_eq!(last_endpoints(&path), [(keys[0], at[1])].into());
+        state.end([(keys[0], at[0])].into_iter());
+        assert_eq!(last_endpoints(&path), [(keys[0], at[0])].into(), "at the end, however soon");
         std::fs::write(&path, b"\xff no such thing\n").expect("a file");
         assert_eq!(last_endpoints(&path), BTreeMap::new());
     }

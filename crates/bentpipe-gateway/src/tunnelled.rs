@@ -274,8 +274,7 @@ impl<S: Shape> Work for Tunnelled<S> {
             turn.hub.carriers().for_each(|(slot, carrier)| of(peers, slot).look(carrier));
         }
         if let Some(state) = &mut self.state {
-            let tunnels = turn.hub.carriers().map(|(_, carrier)| carrier.tunnel());
-            state.note(now, tunnels.filter_map(|tunnel| Some((tunnel.peer(), tunnel.proven_endpoint()?))));
+            state.note(now, proven(turn.hub));
         }
         Ok((more || self.udp_is_readable || turn.hub.has_waiting(), until))
     }
@@ -286,6 +285,9 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 
     fn end(&mut self, _: Time) -> io::Result<()> {
+        if let Some(state) = &mut self.state {
+            state.end(proven(&self.hub));
+        }
         Ok(())
     }
 
@@ -338,6 +340,12 @@ fn path_line(name: &Name, change: &PathChange) -> String {
     }
 }
 
+/// The peers whose addresses are proven.
+fn proven(hub: &Hub) -> impl Iterator<Item = (PublicKey, SocketAddr)> {
+    let tunnels = hub.carriers().map(|(_, carrier)| carrier.tunnel());
+    tunnels.filter_map(|tunnel| Some((tunnel.peer(), tunnel.proven_endpoint()?)))
+}
+
 fn of(peers: &mut BTreeMap<Slot, Peer>, slot: Slot) -> &mut Peer {
     peers.get_mut(&slot).expect("each carrier has one")
 }
@@ -384,5 +392,50 @@ impl Peer {
         let left_out = if std::mem::take(&mut self.is_down) { Some(LeftOut::default()) } else { self.ups.take(now) };
         let Some(left_out) = left_out else { return };
         log::line(format_args!("{name} at {at} is up{left_out}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::{PrivateKey, TunnelConfig};
+    use crate::{ClientAddress, Fallback, Policy, Satellite, SplitConfig, SplitShape, for_streams};
+
+    /// A gateway that ends within a second of the last write has saved the addresses that have changed since.
+    #[test]
+    fn addresses_are_saved_at_the_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("peers.state");
+        let shape = SplitShape::new(SplitConfig {
+            listen: Vec::new(),
+            client_address: ClientAddress::Keep,
+            fallback: Fallback::Direct,
+            window: 1 << 20,
+            max_streams: 10,
+            budget: 4 << 20,
+            policy: Policy::default(),
+        });
+        let satellite = Satellite {
+            rate: Rate::from_bits_per_second(8_000_000).expect("not zero"),
+            round_trip: Duration::from_millis(600),
+            path_mtu: 1500,
+            over_ipv6: false,
+            reordering: 0,
+            shared: false,
+        };
+        let (private, mut count) = (PrivateKey::generate(), 0);
+        let mut gateway = Gateway::new(([127, 0, 0, 1], 0).into(), None, shape).expect("a free port");
+        gateway.keep_state(path.clone());
+        let stop = gateway.stop();
+        gateway
+            .run(|gateway| {
+                let at = SocketAddr::from(([127, 0, 0, 1], 9 + count));
+                let tunnel = TunnelConfig::new(private.clone(), PrivateKey::generate().public(), Some(at));
+                gateway.add(PeerConfig::alone(tunnel, for_streams(&satellite))).expect("a key of its own");
+                count += 1;
+                if count == 1 { stop.wake() } else { stop.now() }
+            })
+            .expect("it ends");
+        assert_eq!(crate::state::last_endpoints(&path).len(), 2);
     }
 }

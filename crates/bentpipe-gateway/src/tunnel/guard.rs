@@ -164,9 +164,14 @@ impl Cookies {
 
     /// The cookie of an address.
     pub(super) fn give(&mut self, now: Time, from: SocketAddr) -> [u8; COOKIE] {
-        if now.saturating_since(self.since) >= SECRET_LIFE {
+        let age = now.saturating_since(self.since);
+        if age >= SECRET_LIFE {
             self.secrets.swap(0, 1);
-            getrandom::fill(&mut self.secrets[0]).expect("the system has entropy");
+            // After a rest, the last secret is too old to become the previous one.
+            let replaced = if age < SECRET_LIFE.saturating_mul(2) { 1 } else { 2 };
+            for secret in &mut self.secrets[..replaced] {
+                getrandom::fill(secret).expect("the system has entropy");
+            }
             self.since = now;
         }
         Self::of(&self.secrets[0], from)
@@ -257,6 +262,6 @@ mod tests {
         let before = cookies.give(at(250), from(1));
         assert!(cookies.fits(at(479), from(1), &before) && !cookies.fits(at(480), from(1), &before));
         let after = cookies.give(at(1000), from(1));
-        assert!(cookies.fits(at(1000), from(1), &after));
+        assert!(cookies.fits(at(1000), from(1), &after) && !cookies.fits(at(1000), from(1), &before));
     }
 }

@@ -27,11 +27,8 @@ impl Control {
     /// Fails if the socket cannot be created at `path`; with [`io::ErrorKind::AddrInUse`] if another gateway answers
     /// there.
     pub fn bind(path: &Path) -> io::Result<Control> {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        if let Some(new) = parent.filter(|parent| !parent.exists()) {
-            std::fs::create_dir_all(new)?;
-            // Whoever may use the socket must be able to reach it, whatever the umask: the unit's is 077.
-            std::fs::set_permissions(new, Permissions::from_mode(0o755))?;
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            make_folder(parent)?;
         }
         if UnixStream::connect(path).is_ok() {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, "another gateway answers there"));
@@ -86,6 +83,15 @@ impl Drop for Control {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Creates a folder, and those above it, unless they exist. Whoever may use the socket must be able to reach it, whatever the umask: the
+/// unit's is 077.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    let missing: Vec<_> =
+        path.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
+    std::fs::create_dir_all(path)?;
+    missing.into_iter().try_for_each(|folder| std::fs::set_permissions(folder, Permissions::from_mode(0o755)))
 }
 
 /// How long the status is waited for. A gateway answers at once, also while its loop is stuck; a stopped process never does.
@@ -147,11 +153,13 @@ mod tests {
     #[test]
     fn a_new_folder_lets_the_group_through() {
         let folder = tempfile::tempdir().expect("a folder");
-        let own = folder.path().join("own");
+        let all = folder.path().join("all");
+        let own = all.join("own");
         let before = nix::sys::stat::umask(Mode::from_bits_truncate(0o077));
         let bound = Control::bind(&own.join("control.sock"));
         nix::sys::stat::umask(before);
         let _control = bound.expect("a free name");
-        assert_eq!(std::fs::metadata(&own).expect("it is there").permissions().mode() & 0o777, 0o755);
+        let mode = |of: &Path| std::fs::metadata(of).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!([mode(&all), mode(&own)], [0o755; 2]);
     }
 }

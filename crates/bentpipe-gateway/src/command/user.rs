@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::control::make_folder;
 use crate::log::note;
 use caps::{CapSet, Capability};
 use nix::fcntl::{OFlag, open};
@@ -64,7 +65,7 @@ impl User {
     pub(super) fn make_folders(&self, file: &GatewayFile) -> Result<(), Failure> {
         for folder in written_folders(file) {
             if !folder.exists() || folder == file.own_folder() {
-                let made = std::fs::create_dir_all(folder);
+                let made = make_folder(folder);
                 made.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
                 self.give_folder(folder);
             }

@@ -4,8 +4,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The owner of a port if no process is found that has it: a tunnel of the kernel, or a process of another user or container.
-const UNSEEN: &str = "the kernel (WireGuard, VXLAN), or by a program that this user cannot see";
+/// The owner of a port if no process is found that has it. The kernel's tables list neither a process of another user or container nor a
+/// TCP socket that is bound without listening, such as that of a gateway whose peer is down. The kernel's tunnels have ports of UDP.
+fn unseen(kind: Kind) -> String {
+    let owner = match kind {
+        Kind::Tcp => "a program that does not listen there yet (another gateway?)",
+        Kind::Udp => "the kernel (WireGuard, VXLAN)",
+    };
+    format!("{owner}, or by a program that this user cannot see")
+}
 
 /// Kinds of ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +26,7 @@ pub(crate) fn explained(kind: Kind, port: u16, error: io::Error) -> io::Error {
     let name = if kind == Kind::Tcp { "TCP" } else { "UDP" };
     let message = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            let owner = owner(kind, port).unwrap_or_else(|| UNSEEN.to_owned());
+            let owner = owner(kind, port).unwrap_or_else(|| unseen(kind));
             format!("{name} port {port} is taken by {owner}")
         }
         _ => format!("{name} port {port}: {error}"),
@@ -54,12 +61,12 @@ fn started(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// The inodes of the unconnected sockets bound to a port, which conflict with a new binding.
+/// The inodes of the sockets that keep a port from being bound: those of TCP that listen, and all of UDP.
 fn inodes(kind: Kind, port: u16, table: &str) -> Vec<String> {
     let of = |line: &str| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [_, local, _, state, ..] = fields[..] else { return None };
-        // 0A: LISTEN. 07: CLOSE, the state of a bound UDP socket.
+        // 0A: LISTEN.
         let is_bound = local.ends_with(&format!(":{port:04X}")) && (kind == Kind::Udp || state == "0A");
         is_bound.then(|| fields.get(9).map(|&inode| inode.to_owned())).flatten()
     };
@@ -97,6 +104,18 @@ mod tests {
         let expected =
             "UDP port 1 is taken by the kernel (WireGuard, VXLAN), or by a program that this user cannot see";
         assert_eq!(error.to_string(), expected);
+    }
+
+    /// A gateway whose peer is down keeps its port without listening, and the kernel's table does not list such a socket.
+    #[test]
+    fn a_port_may_be_kept_without_listening() {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+        socket.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+        let at = socket.local_addr().expect("it is bound").as_socket().expect("an address");
+        let error = std::net::TcpListener::bind(at).expect_err("it is taken");
+        let told = explained(Kind::Tcp, at.port(), error).to_string();
+        let expected = "is taken by a program that does not listen there yet (another gateway?), or by a program that this user cannot see";
+        assert!(told.ends_with(expected), "{told}");
     }
 
     /// This process has the port, and finds its own name.

@@ -28,8 +28,8 @@ pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut 
     let view = item.table(TUNNEL, problems)?;
     let private_key = view.require("private_key", problems).and_then(|item| Some(beside.join(item.text(problems)?)));
     let state = match view.get("state") {
-        Some(item) => beside.join(item.text(problems)?),
-        None => own_folder(name).join("peers.state"),
+        Some(item) => item.text(problems).map(|path| beside.join(path)),
+        None => Some(own_folder(name).join("peers.state")),
     };
     let listen = match view.get("listen") {
         Some(item) => parsed(&item, ADDRESS, problems),
@@ -40,8 +40,10 @@ pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut 
         Some(item) => positive(&item, problems),
         None => Some(default),
     };
-    let keepalive = duration("keepalive", KEEPALIVE, problems)?;
-    let dead_after = duration("dead_after", DEAD_AFTER, problems)?;
+    let keepalive = duration("keepalive", KEEPALIVE, problems);
+    let dead_after = duration("dead_after", DEAD_AFTER, problems);
+    let (private_key, state, listen, mtu) = (private_key?, state?, listen?, mtu?);
+    let (keepalive, dead_after) = (keepalive?, dead_after?);
     if dead_after < keepalive.saturating_mul(2) {
         let at = view.get("dead_after").or(view.get("keepalive"))?;
         at.refuse(
@@ -50,7 +52,7 @@ pub(super) fn tunnel(item: &Item<'_>, name: &str, beside: &Path, problems: &mut 
             Some("`dead_after` of twice `keepalive` or more".to_owned()),
         );
     }
-    Some(TunnelTable { private_key: private_key?, state, listen: listen?, mtu: mtu?, keepalive, dead_after })
+    Some(TunnelTable { private_key, state, listen, mtu, keepalive, dead_after })
 }
 
 /// The peers; none for a single box.
@@ -67,10 +69,10 @@ pub(super) fn peers(
     };
     let listen = tunnel.as_ref().and_then(listen_at);
     let Some(list) = root.get("peers") else {
-        if matches!(shape?, ShapeTable::Uplink(_) | ShapeTable::Relay(_)) {
+        if root.get("uplink").is_some() {
             return Some(Vec::new());
         }
-        return Some(vec![only(&tunnel?, beside, (satellite?, shape?, listen), problems)?]);
+        return Some(vec![only(&tunnel?, beside, (satellite, shape, listen), problems)?]);
     };
     if let Some(item) = root.get("uplink") {
         item.refuse(problems, "`uplink` is one box: there are no peers", Some("no `[[peers]]`".to_owned()));
@@ -107,13 +109,13 @@ pub(super) fn peers(
 fn only(
     view: &View<'_>,
     beside: &Path,
-    (satellite, shape, listen): (&SatelliteTable, &ShapeTable, Option<SocketAddr>),
+    (satellite, shape, listen): (Option<&SatelliteTable>, Option<&ShapeTable>, Option<SocketAddr>),
     problems: &mut Problems,
 ) -> Option<PeerTable> {
     let key = view.require("peer_key", problems).and_then(|item| public_key(&item, problems));
     let preshared_key = file(view, beside, problems);
     let endpoint = endpoint(view, "peer", listen, problems);
-    let carries = if matches!(shape, ShapeTable::Link(_)) { Carries::Packets } else { Carries::Streams };
+    let carries = if matches!(shape, Some(ShapeTable::Link(_))) { Carries::Packets } else { Carries::Streams };
     let prefixes = match view.get("peer_prefixes") {
         Some(item) => {
             let prefixes = written::<Prefix>(&item, PREFIXES, problems);
@@ -125,6 +127,7 @@ fn only(
         }
         None => Some(None),
     };
+    let (satellite, shape) = (satellite?, shape?);
     Some(PeerTable {
         name: None,
         key: key?,

@@ -14,7 +14,7 @@ use bentpipe_language::text;
 use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SPLIT, UPLINK, WITHOUT_PEER};
 use super::peers::{peers, tunnel};
 use super::taken::{interfaces, taken};
-use super::values::{MAX_NAME, parsed, plain_name};
+use super::values::{MAX_NAME, all, parsed, plain_name};
 use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable, own_folder};
 
 const PORT_DEFAULT: u16 = 4000;
@@ -83,19 +83,20 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
     let shape = shape(&view, satellite.as_ref(), problems);
     let peers = peers(&view, beside, (satellite.as_ref(), shape.as_ref()), problems);
     let control = match view.get("control") {
-        Some(item) => Some(beside.join(item.text(problems)?)),
+        Some(item) => item.text(problems).map(|path| beside.join(path)),
         None => name.as_ref().map(|name| own_folder(name).join("control.sock")),
     };
     let metrics = match view.get("metrics") {
-        Some(item) => Some(parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems)?),
-        None => None,
+        Some(item) => parsed(&item, "an address and a port such as \"127.0.0.1:9179\"", problems).map(Some),
+        None => Some(None),
     };
     let user = match view.get("user") {
-        Some(item) => Some(plain_name(&item, MAX_USER, problems)?.to_owned()),
-        None => None,
+        Some(item) => plain_name(&item, MAX_USER, problems).map(|user| Some(user.to_owned())),
+        None => Some(None),
     };
     let (tunnel, peers, satellite, shape) = (tunnel?, peers?, satellite?, shape?);
-    Some(GatewayFile { name: name?, tunnel, peers, satellite, shape, control: control?, metrics, user })
+    let (name, control, metrics, user) = (name?, control?, metrics?, user?);
+    Some(GatewayFile { name, tunnel, peers, satellite, shape, control, metrics, user })
 }
 
 fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable> {
@@ -228,15 +229,15 @@ fn split(item: &Item<'_>, is_hub: bool, problems: &mut Problems) -> Option<Split
 
 fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {
     let view = item.table(LINK, problems)?;
-    let device = device(&view, problems)?;
-    let addresses = view.require("addresses", problems)?.list(&INTERFACES, problems)?;
-    let addresses: Option<Vec<_>> = addresses.iter().map(|item| network(item, problems)).collect();
-    let memory = gateway::memory(&view, problems)?;
+    let device = device(&view, problems);
+    let addresses = view.require("addresses", problems).and_then(|item| item.list(&INTERFACES, problems));
+    let addresses = addresses.and_then(|items| all(items.iter().map(|item| network(item, problems))));
+    let memory = gateway::memory(&view, problems);
     let advice = match view.get("throughput_advice") {
-        Some(item) => Some(gateway::throughput_advice(&item, problems)?),
-        None => None,
+        Some(item) => gateway::throughput_advice(&item, problems).map(Some),
+        None => Some(None),
     };
-    Some(LinkTable { device, addresses: addresses?, memory, advice })
+    Some(LinkTable { device: device?, addresses: addresses?, memory: memory?, advice: advice? })
 }
 
 fn network(item: &Item<'_>, problems: &mut Problems) -> Option<(IpAddr, u8)> {

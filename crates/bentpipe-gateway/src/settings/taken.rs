@@ -6,12 +6,12 @@ use bentpipe_language::reader::View;
 
 use super::TakenTable;
 use super::grammar::{ADDRESS, INTERFACES, PORT, PORTS};
-use super::values::{DESTINATIONS, interface, written};
+use super::values::{DESTINATIONS, all, interface, written};
 
 pub(super) fn interfaces(view: &View<'_>, key: &str, problems: &mut Problems) -> Option<Vec<String>> {
     let Some(item) = view.get(key) else { return Some(Vec::new()) };
     let names = item.list(&INTERFACES, problems)?;
-    names.iter().map(|item| interface(item, problems).map(str::to_owned)).collect()
+    all(names.iter().map(|item| interface(item, problems).map(str::to_owned)))
 }
 
 /// The settings of the connections to terminate, which arrive at `interfaces`.
@@ -42,5 +42,5 @@ pub(super) fn taken(view: &View<'_>, interfaces: Option<Vec<String>>, problems: 
 fn ports(view: &View<'_>, problems: &mut Problems) -> Option<Vec<u16>> {
     let Some(item) = view.get("ports") else { return Some(Vec::new()) };
     let ports = item.list(&PORTS, problems)?;
-    ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)).collect()
+    all(ports.iter().map(|item| item.count(PORT, problems).map(|port| port as u16)))
 }

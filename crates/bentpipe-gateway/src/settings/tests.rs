@@ -111,6 +111,42 @@ fn mistakes_of_each_kind() {
     }
 }
 
+/// A mistake does not hide those behind it.
+#[test]
+fn all_mistakes_are_said_at_once() {
+    let text = r#"name = "terminal"
+control = 1
+metrics = "localhost"
+user = "../root"
+
+[tunnel]
+private_key = 6
+state = 7
+listen = "here"
+mtu = "9 B"
+keepalive = 5
+dead_after = 15
+peer_key = "key"
+preshared_key = 13
+peer = "there"
+peer_prefixes = ["10.1.0.7/24"]
+
+[satellite]
+rate = 10
+round_trip = 600
+
+[link]
+device = "tun 0"
+addresses = ["10.8.0.1/40", "10.9.0.1/40"]
+memory = 24
+throughput_advice = "much"
+"#;
+    let lines = |text: &str| errors(text).iter().map(|(line, ..)| *line).collect::<Vec<_>>();
+    assert_eq!(lines(text), [2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 20, 23, 24, 24, 25, 26]);
+    let split = SPLIT.replace("\"lan0\"", "\"lan 0\", \"lan 1\"").replace("80, 443", "0, 70000");
+    assert_eq!(lines(&split), [14, 14, 15, 15]);
+}
+
 /// The interface of a VLAN has a dot in its name.
 #[test]
 fn a_vlan_is_an_interface() {

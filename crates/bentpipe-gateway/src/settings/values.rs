@@ -59,5 +59,10 @@ pub(super) fn written<T: std::str::FromStr<Err = String>>(
         let read = item.text(problems)?.parse();
         read.map_err(|error| item.refuse(problems, error, Some(expected.to_owned()))).ok()
     });
-    read.collect::<Vec<_>>().into_iter().collect()
+    all(read)
+}
+
+/// The values, if all of them could be read. Reads on after a mistake, so that all are reported.
+pub(super) fn all<T>(values: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
+    values.collect::<Vec<_>>().into_iter().collect()
 }

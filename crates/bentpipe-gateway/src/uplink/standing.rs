@@ -150,11 +150,12 @@ impl Standing {
     /// Compares a round trip with those before the pause.
     fn judge(&mut self, now: Time, round_trip: Duration, trial: Trial) {
         let Trial { shortest, until, length, .. } = trial;
-        // Its segment was sent before the end of the pause.
-        let is_older = now.saturating_sub(round_trip) < until;
-        let is_shorter = !is_older && round_trip + length.div_floor(2) <= shortest;
+        let is_over = now.saturating_since(until) >= shortest.saturating_mul(2);
+        // Its segment was sent after the end of the pause, and soon: a round trip after an idle time says nothing of the pause.
+        let is_sample = now.saturating_sub(round_trip) >= until && !is_over;
+        let is_shorter = is_sample && round_trip + length.div_floor(2) <= shortest;
         let trial = Trial {
-            has_sample: trial.has_sample || !is_older,
+            has_sample: trial.has_sample || is_sample,
             has_shortened: trial.has_shortened || is_shorter,
             ..trial
         };
@@ -165,7 +166,7 @@ impl Standing {
             }
         }
         // Round trips that the pause has shortened do not count towards the next minute.
-        self.trial = Some(trial).filter(|_| now.saturating_since(until) < shortest.saturating_mul(2));
+        self.trial = Some(trial).filter(|_| !is_over);
         if self.trial.is_none() && trial.has_shortened {
             self.in_vain = 0;
         } else if self.trial.is_none() && trial.has_sample {

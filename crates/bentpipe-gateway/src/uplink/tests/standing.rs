@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::*;
-use crate::uplink::standing::Said;
+use crate::uplink::standing::{Said, Standing};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -140,4 +140,22 @@ fn long_round_trips_without_a_queue_are_silent() {
     for count in [1, 2] {
         assert_eq!(said(330, count, |_| 410_000, longer), [], "{count}");
     }
+}
+
+/// The round trips of a minute were long, and the clients are idle after the pause. What the next ones are like, hours later, says nothing
+/// of it.
+#[test]
+fn a_round_trip_long_after_the_pause_proves_nothing() {
+    let mut standing = Standing::new(Duration::from_millis(600));
+    let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+    let long = Duration::from_millis(2000);
+    let until = (0..=60).find_map(|second| standing.measured(at(1000 * second), long)).expect("a pause");
+    assert_eq!(until, at(60_500));
+    standing.measured(at(7_200_000), Duration::from_millis(600));
+    assert_eq!((standing.queue(), standing.news(at(7_200_000))), (Duration::ZERO, None));
+    // Within two round trips of the pause, it does.
+    let until = (0..=61).find_map(|second| standing.measured(at(8_000_000 + 1000 * second), long)).expect("another");
+    standing.measured(until + long, Duration::from_millis(1500));
+    let said = Said::Stands { shortest: long, told: Duration::from_millis(600) };
+    assert_eq!(standing.news(until + long), Some(said));
 }

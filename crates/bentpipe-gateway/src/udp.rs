@@ -119,18 +119,10 @@ impl Udp {
     /// Passes all pending datagrams to the kernel.
     pub(super) fn flush(&mut self, now: Time) {
         if let Some(to) = self.to.take() {
-            let count = self.filled.div_ceil(self.segment.max(1)) as u64;
-            let transmit = Transmit {
-                destination: self.mapped(to),
-                ecn: None,
-                contents: &self.batch[..self.filled],
-                segment_size: (count > 1).then_some(self.segment),
-                src_ip: None,
-            };
             // A line that is full or briefly down loses datagrams, and the layers above repair that.
-            let said = match self.state.try_send(UdpSockRef::from(&self.socket), &transmit) {
+            let said = match self.send_pending(to) {
                 Ok(()) => self.trouble.on_sent(now),
-                Err(error) => {
+                Err((error, count)) => {
                     if error.raw_os_error() == Some(Errno::EMSGSIZE as i32) {
                         self.too_long = Some((to, self.segment));
                     }
@@ -142,6 +134,32 @@ impl Udp {
             }
             self.filled = 0;
         }
+    }
+
+    /// Sends all pending datagrams by one call. Returns the kernel's error and how many were refused.
+    fn send_pending(&mut self, to: SocketAddr) -> Result<(), (io::Error, u64)> {
+        let (pending, segment) = (&self.batch[..self.filled], self.segment.max(1));
+        let count = pending.len().div_ceil(segment) as u64;
+        let destination = self.mapped(to);
+        let send = |contents, segment_size| {
+            let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+            self.state.try_send(UdpSockRef::from(&self.socket), &transmit)
+        };
+        let offloads = self.state.max_gso_segments() > 1;
+        let sent = send(pending, (count > 1).then_some(segment));
+        if !offloads || self.state.max_gso_segments() > 1 {
+            return sent.map_err(|error| (error, count));
+        }
+        // `quinn-udp` has given up segmentation offload, for good and for all peers, because of EINVAL or EIO. The kernel also returns
+        // EINVAL for a blackhole route. So the datagrams are sent one by one: if these are refused, too, it was not for the offload.
+        let mut errors: Vec<_> = pending.chunks(segment).filter_map(|datagram| send(datagram, None).err()).collect();
+        let refused = errors.len() as u64;
+        if (refused > 0 || count == 1)
+            && let Ok(state) = UdpSocketState::new(UdpSockRef::from(&self.socket))
+        {
+            self.state = state;
+        }
+        errors.pop().map_or(Ok(()), |error| Err((error, refused)))
     }
 
     /// Number of datagrams refused by the kernel.
@@ -237,5 +255,29 @@ mod tests {
             udp.filled
         });
         assert_eq!(pending, [1400, 2800, 1200, 2400, 2500, 1300]);
+    }
+
+    /// The kernel refuses datagrams to port 0, and any whose route is a blackhole, with EINVAL, as if the device had no offload.
+    #[test]
+    fn a_refusal_does_not_end_segmentation_offload() {
+        let at = "127.0.0.1:0".parse().expect("an address");
+        let mut udp = Udp::bind(at).expect("a socket");
+        let max = udp.state.max_gso_segments();
+        for count in 1..4_u64 {
+            let before = udp.refusals();
+            (0..count).for_each(|_| udp.send(Time::ZERO, at, 1000));
+            udp.flush(Time::ZERO);
+            let unreachable = before.unreachable + count;
+            assert_eq!(udp.refusals(), Refusals { unreachable, ..before });
+            assert_eq!(udp.state.max_gso_segments(), max, "{count}");
+        }
+        let mut other = Udp::bind(at).expect("a socket");
+        let to = other.local().expect("an address");
+        (0..10).for_each(|_| udp.send(Time::ZERO, to, 1000));
+        udp.flush(Time::ZERO);
+        let mut heard = 0;
+        while heard < 10 {
+            other.receive(|_, datagram| heard += u32::from(datagram.len() == 1000)).expect("a socket");
+        }
     }
 }

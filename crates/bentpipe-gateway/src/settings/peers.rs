@@ -159,7 +159,7 @@ fn endpoint(
 ) -> Option<Option<SocketAddr>> {
     let Some(item) = view.get(key) else { return Some(None) };
     let at: SocketAddr = parsed(&item, ADDRESS, problems)?;
-    // The kernel refuses to send to port 0, and `quinn-udp` then gives up segmentation offload for all peers.
+    // The kernel refuses to send there.
     let ip = at.ip().to_canonical();
     let is_many = ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
     if at.port() == 0 || ip.is_unspecified() || is_many {

@@ -1,15 +1,15 @@
 //! `doctor`: lists what the machine lacks and how to provide it.
 
 use std::fs;
+use std::io;
 use std::process::Stdio;
 
 use bentpipe_io::tun;
 use caps::{CapSet, Capability};
 
 use super::failure::{End, Failure, print};
-use super::prepare::{self, MAX_SYN_BACKLOG, SYN_COOKIES};
+use super::prepare::{self, MAX_SYN_BACKLOG, SOMAXCONN, SYN_COOKIES};
 use crate::relay::has_congestion;
-use crate::sockets;
 use crate::{Instance, Rules, congestion_controls};
 
 /// A check, its result, and a remedy.
@@ -27,35 +27,10 @@ pub struct Finding {
 pub fn findings(more: &[Finding]) -> Vec<Finding> {
     let programs = [nft(), program("ip", "iproute2")];
     let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
-    let settings = [
-        setting("net/ipv4/ip_forward", "forwarding, IPv4", |value| value == "1", "sysctl -w net.ipv4.ip_forward=1"),
-        setting(
-            "net/ipv6/conf/all/forwarding",
-            "forwarding, IPv6",
-            |value| value == "1",
-            "sysctl -w net.ipv6.conf.all.forwarding=1",
-        ),
-        setting(
-            "net/ipv4/conf/all/rp_filter",
-            "reverse path filter",
-            |value| value != "1",
-            "sysctl -w net.ipv4.conf.all.rp_filter=2",
-        ),
-        setting(
-            "net/core/rmem_max",
-            "UDP buffers of 4 MiB",
-            |value| value.parse().is_ok_and(|bytes: u64| bytes >= 4 << 20),
-            "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304",
-        ),
-        setting(
-            "net/core/somaxconn",
-            "connections being opened",
-            |value| value.parse().is_ok_and(|count: i32| count >= sockets::BACKLOG),
-            "sysctl -w net.core.somaxconn=65536",
-        ),
-        syn_cookies(prepare::read(SYN_COOKIES), prepare::read(MAX_SYN_BACKLOG)),
-    ];
-    findings.chain(more.iter().cloned()).chain(settings).collect()
+    findings
+        .chain(more.iter().cloned())
+        .chain(settings(|path| fs::read_to_string(format!("/proc/sys/{path}"))))
+        .collect()
 }
 
 /// Prints the gateway's requirements and how well this machine meets them, with `more` findings.
@@ -177,19 +152,80 @@ fn syn_cookies(cookies: Option<u64>, places: Option<u64>) -> Finding {
     Finding { what: "SYN cookies", is_needed: false, result }
 }
 
-fn setting(path: &str, what: &'static str, is_right: fn(&str) -> bool, help: &'static str) -> Finding {
-    let text = fs::read_to_string(format!("/proc/sys/{path}"));
-    let result = match text.as_deref().map(str::trim) {
-        Ok(value) if is_right(value) => Ok(format!("{path} = {value}")),
-        Ok(value) => Err((format!("{path} = {value}"), help)),
-        Err(error) => Err((format!("{path}: {error}"), help)),
+/// What is found in the kernel's settings, which `read` returns as text.
+fn settings(read: impl Fn(&str) -> io::Result<String>) -> Vec<Finding> {
+    let setting = |what, paths: &[&str], is_right: fn(&[u64]) -> bool, help| {
+        let values = paths.iter().map(|path| match read(path) {
+            Ok(text) => text.trim().parse().map_err(|error| format!("{path}: {error}")),
+            Err(error) => Err(format!("{path}: {error}")),
+        });
+        let result = values.collect::<Result<Vec<u64>, _>>().map_err(|error| (error, help)).and_then(|values| {
+            let shown = paths.iter().zip(&values).map(|(path, value)| format!("{path} = {value}"));
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            if is_right(&values) { Ok(shown) } else { Err((shown, help)) }
+        });
+        Finding { what, is_needed: false, result }
     };
-    Finding { what, is_needed: false, result }
+    let number = |path: &str| read(path).ok()?.trim().parse().ok();
+    vec![
+        setting("forwarding, IPv4", &["net/ipv4/ip_forward"], |is| is[0] == 1, "sysctl -w net.ipv4.ip_forward=1"),
+        setting(
+            "forwarding, IPv6",
+            &["net/ipv6/conf/all/forwarding"],
+            |is| is[0] == 1,
+            "sysctl -w net.ipv6.conf.all.forwarding=1",
+        ),
+        // For each interface, the kernel uses the greater of its own value, which new ones have from `default`, and that of all.
+        setting(
+            "reverse path filter",
+            &["net/ipv4/conf/all/rp_filter", "net/ipv4/conf/default/rp_filter"],
+            |is| is.iter().max() != Some(&1),
+            "sysctl -w net.ipv4.conf.all.rp_filter=2",
+        ),
+        setting(
+            "UDP buffers of 4 MiB",
+            &["net/core/rmem_max", "net/core/wmem_max"],
+            |is| is.iter().all(|&bytes| bytes >= prepare::BUFFER),
+            "sysctl -w net.core.rmem_max=4194304 net.core.wmem_max=4194304",
+        ),
+        setting(
+            "connections being opened",
+            &[SOMAXCONN],
+            |is| is[0] >= prepare::BACKLOG,
+            "sysctl -w net.core.somaxconn=65536",
+        ),
+        syn_cookies(number(SYN_COOKIES), number(MAX_SYN_BACKLOG)),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A setting of two values is right only if both are.
+    #[test]
+    fn both_buffers_and_both_filters_count() {
+        let found = |what: &str, small: &str| {
+            let read = |path: &str| Ok(if path == small { "1\n".to_owned() } else { format!("{}\n", 4 << 20) });
+            let read = |path: &str| match path.ends_with("rp_filter") && path != small {
+                true => Ok("0\n".to_owned()),
+                false => read(path),
+            };
+            settings(read).into_iter().find(|finding| finding.what == what).expect("it is looked for").result
+        };
+        for half in ["all", "default"] {
+            let path = format!("net/ipv4/conf/{half}/rp_filter");
+            let (is, help) = found("reverse path filter", &path).expect_err("it is strict");
+            assert!(is.contains(&format!("{path} = 1")) && help.contains("rp_filter=2"), "{is}");
+        }
+        assert!(found("reverse path filter", "").is_ok());
+        for half in ["net/core/rmem_max", "net/core/wmem_max"] {
+            let (is, _) = found("UDP buffers of 4 MiB", half).expect_err("it is small");
+            assert!(is.contains(&format!("{half} = 1")), "{is}");
+        }
+        let is = found("UDP buffers of 4 MiB", "").expect("both are large");
+        assert_eq!(is, "net/core/rmem_max = 4194304, net/core/wmem_max = 4194304");
+    }
 
     #[test]
     fn cookies_are_good_only_as_a_last_resort() {

@@ -10,7 +10,7 @@ use crate::settings::{GatewayFile, ShapeTable};
 use crate::sockets;
 
 /// Maximum size of UDP's buffers: a tenth of a second at 300 Mbit/s.
-const BUFFER: u64 = 4 << 20;
+pub(super) const BUFFER: u64 = 4 << 20;
 
 /// Maximum number of connections being opened: the backlog of the gateway's listeners.
 pub(super) const BACKLOG: u64 = sockets::BACKLOG as u64;

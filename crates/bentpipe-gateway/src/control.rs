@@ -104,13 +104,18 @@ const ANSWER: Duration = if cfg!(test) { Duration::from_millis(100) } else { Dur
 pub fn ask(path: &Path) -> io::Result<String> {
     let stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(ANSWER))?;
-    io::read_to_string(stream).map_err(|error| match error.kind() {
+    let answer = io::read_to_string(stream).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => {
             let silence = format!("no answer for {} s: is its process stopped?", ANSWER.as_secs_f64());
             io::Error::new(io::ErrorKind::TimedOut, silence)
         }
         _ => error,
-    })
+    })?;
+    // Only the last line is a brace without indentation.
+    if !answer.ends_with("\n}\n") {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the answer is cut off"));
+    }
+    Ok(answer)
 }
 
 #[cfg(test)]
@@ -147,6 +152,23 @@ mod tests {
         let _stopped = UnixListener::bind(&path).expect("a socket");
         let error = ask(&path).expect_err("nobody answers");
         assert_eq!(error.to_string(), "no answer for 0.1 s: is its process stopped?");
+    }
+
+    /// A client that does not read for a second, because it is stopped, gets a part.
+    #[test]
+    fn a_part_of_a_status_is_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (n, status) in ["{\n  \"name\": \"near\"\n}\n", "{\n", "{\n  \"tunnel\": {\n  }\n", ""].iter().enumerate() {
+            let path = folder.path().join(n.to_string());
+            let control = Control::bind(&path).expect("a free name");
+            control.serve(|| (*status).to_owned()).expect("a thread");
+            match ask(&path) {
+                Ok(answer) => assert_eq!((n, &*answer), (0, *status)),
+                Err(error) => {
+                    assert_eq!((n > 0, error.to_string().as_str()), (true, "the answer is cut off"));
+                }
+            }
+        }
     }
 
     /// Members of the socket user's group may ask for the status.

@@ -10,6 +10,7 @@
 //! link.
 
 mod config;
+mod cut;
 mod machine;
 mod opening;
 mod raw;

@@ -14,6 +14,8 @@ use nix::sys::socket::GetSockOpt;
 use nix::sys::socket::sockopt::{GetStruct, IpMtu};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::cut::cut;
+
 /// IPPROTO_RAW: packets include their IP header.
 const RAW: i32 = 255;
 /// Size of the kernel's queue: the longest that pacing permits, with room for packets that are not paced.
@@ -70,7 +72,7 @@ impl Raw {
         Ok(Raw { v4: open(Domain::IPV4, mark)?, v6: open(Domain::IPV6, mark).ok(), routes, mark, refused: 0 })
     }
 
-    /// The MTU of the host's route to a client; `None` if there is no route. Longer packets are refused.
+    /// The MTU of the host's route to a client; `None` if there is no route. The kernel refuses longer packets.
     pub(super) fn mtu_to(&mut self, client: IpAddr) -> Option<u16> {
         let version = usize::from(client.is_ipv6());
         let socket = &mut self.routes[version];
@@ -81,21 +83,34 @@ impl Raw {
         })
     }
 
-    /// Sends an IP packet.
+    /// Sends an IP packet. If it is a segment that is longer than the route takes by now, sends it in parts.
     pub(super) fn send(&mut self, packet: &[u8]) {
-        let sent = match packet.first().map(|first| first >> 4) {
-            Some(4) => packet[16..].first_chunk::<4>().map(|to| (Some(&self.v4), (Ipv4Addr::from(*to), 0).into())),
-            Some(6) => packet[24..].first_chunk::<16>().map(|to| (self.v6.as_ref(), (Ipv6Addr::from(*to), 0).into())),
+        let to = match packet.first().map(|first| first >> 4) {
+            Some(4) => packet[16..].first_chunk::<4>().map(|to| Ipv4Addr::from(*to).into()),
+            Some(6) => packet[24..].first_chunk::<16>().map(|to| Ipv6Addr::from(*to).into()),
             _ => None,
         };
-        let sent = match sent {
-            Some((Some(socket), to)) => send_to(socket, packet, to),
-            _ => Err(Errno::EAFNOSUPPORT.into()),
-        };
+        let mut sent = to.map_or(Err(Errno::EAFNOSUPPORT.into()), |to| self.send_to(packet, to));
+        let is_long = |error: &io::Error| error.raw_os_error() == Some(Errno::EMSGSIZE as i32);
+        if let Some(to) = to.filter(|_| sent.as_ref().is_err_and(is_long))
+            && let Some(mtu) = self.mtu_to(to)
+        {
+            let mut all = Ok(());
+            let is_cut = cut(packet, mtu.into(), |part| {
+                if let Err(error) = self.send_to(part, to) {
+                    all = Err(error);
+                }
+            });
+            if is_cut {
+                sent = all;
+            }
+        }
         self.refused += u64::from(sent.is_err());
     }
-}
 
-fn send_to(socket: &Socket, packet: &[u8], to: SocketAddr) -> io::Result<usize> {
-    socket.send_to(packet, &to.into())
+    fn send_to(&self, packet: &[u8], to: IpAddr) -> io::Result<()> {
+        let socket = if to.is_ipv4() { Some(&self.v4) } else { self.v6.as_ref() };
+        let socket = socket.ok_or(io::Error::from(Errno::EAFNOSUPPORT))?;
+        socket.send_to(packet, &SocketAddr::new(to, 0).into()).map(drop)
+    }
 }

@@ -10,7 +10,8 @@ use bentpipe_engine::tcp::variant::VARIANTS;
 use bentpipe_gateway::{ClientAddress, UplinkConfig, UplinkStats};
 
 use crate::hosts::{
-    comes_and_goes, data, download, echo, many_at_once, pushed_then_closed, resets_go_through, slow_beside_quick, until,
+    comes_and_goes, connect, data, download, echo, hash, many_at_once, pushed_then_closed, resets_go_through, serve,
+    slow_beside_quick, until,
 };
 use crate::world::{CLIENT, CLIENT6, Path, Running, SERVER, SERVER6, World, run};
 
@@ -159,6 +160,28 @@ fn a_box_with_a_new_address_knows_its_mtu() {
         for ip in [SERVER, SERVER6] {
             download(&world.client, &world.server, ip, data(300_003, 7));
         }
+    }
+    drop(gateway);
+}
+
+/// The MTU towards the clients falls in the middle of downloads: their segments are cut.
+#[test]
+fn a_smaller_mtu_in_mid_transfer_stops_no_download() {
+    let world = World::new(Path::quick(QUICK, 0.0), 33);
+    let gateway = uplink(&world);
+    for ip in [SERVER, SERVER6] {
+        run(&world.far, "ip link set sat mtu 1500");
+        let bytes = data(3_000_003, 9);
+        let sent = bytes.clone();
+        let (at, server) = serve(&world.server, ip, 1, move |mut stream, _| stream.write_all(&sent));
+        let mut stream = connect(&world.client, at);
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a setting");
+        let mut got = vec![0; 300_000];
+        stream.read_exact(&mut got).expect("it has come");
+        run(&world.far, "ip link set sat mtu 1300");
+        stream.read_to_end(&mut got).expect("the rest comes");
+        assert_eq!((got.len(), hash(&got)), (bytes.len(), hash(&bytes)));
+        server.join().expect("the server ends");
     }
     drop(gateway);
 }

@@ -25,13 +25,16 @@ impl Control {
     ///
     /// # Errors
     /// Fails if the socket cannot be created at `path`; with [`io::ErrorKind::AddrInUse`] if another gateway answers
-    /// there.
+    /// there, and with [`io::ErrorKind::PermissionDenied`] if one may be there, whose socket this process may not use.
     pub fn bind(path: &Path) -> io::Result<Control> {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             make_folder(parent)?;
         }
-        if UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another gateway answers there"));
+        match UnixStream::connect(path).map_err(|error| (error.kind(), error)) {
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another gateway answers there")),
+            Err((io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused, _)) => {}
+            // Whoever has the socket may still answer others.
+            Err((_, error)) => return Err(error),
         }
         match std::fs::symlink_metadata(path) {
             Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
@@ -142,6 +145,24 @@ mod tests {
             (io::ErrorKind::AlreadyExists, "this is not a socket, so it was not replaced")
         );
         assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "settings");
+    }
+
+    /// A socket to which this process may not connect may be that of a gateway that runs.
+    #[test]
+    fn a_socket_out_of_reach_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("near.sock");
+        let _running = UnixListener::bind(&path).expect("a socket");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o000)).expect("it is ours");
+        let at = path.clone();
+        let bound = std::thread::spawn(move || {
+            // Root may connect to any socket. Capabilities belong to threads.
+            let _ = caps::drop(None, caps::CapSet::Effective, caps::Capability::CAP_DAC_OVERRIDE);
+            Control::bind(&at).map(drop)
+        });
+        let error = bound.join().expect("no panic").expect_err("it is not ours to replace");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert!(path.exists());
     }
 
     /// The kernel accepts connections to a process that is stopped.

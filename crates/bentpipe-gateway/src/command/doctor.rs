@@ -26,7 +26,7 @@ pub struct Finding {
 /// The gateway's requirements and how well this machine meets them, with `more` findings in between.
 pub fn findings(more: &[Finding]) -> Vec<Finding> {
     let programs = [nft(), program("ip", "iproute2")];
-    let findings = [tun(), admin()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
+    let findings = [tun(), admin(), raw()].into_iter().chain(programs).chain([tproxy(), uplink(), congestion()]);
     findings
         .chain(more.iter().cloned())
         .chain(settings(|path| fs::read_to_string(format!("/proc/sys/{path}"))))
@@ -62,6 +62,14 @@ fn admin() -> Finding {
     let help = "run as root, or with the systemd unit; in a container: --cap-add NET_ADMIN";
     let result = if is_admin() { Ok("available".into()) } else { Err(("not available".into(), help)) };
     Finding { what: "CAP_NET_ADMIN", is_needed: true, result }
+}
+
+/// Only `uplink` needs it, for its raw sockets.
+fn raw() -> Finding {
+    let help = "run as root, or with the systemd unit, for `uplink`; in a container: --cap-add NET_RAW";
+    let result =
+        if has(Capability::CAP_NET_RAW) { Ok("available".into()) } else { Err(("not available".into(), help)) };
+    Finding { what: "CAP_NET_RAW", is_needed: false, result }
 }
 
 fn program(name: &'static str, package: &'static str) -> Finding {
@@ -108,7 +116,11 @@ fn accepted(rules: &Rules, help: &'static str) -> Result<String, (String, &'stat
 }
 
 fn is_admin() -> bool {
-    caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false)
+    has(Capability::CAP_NET_ADMIN)
+}
+
+fn has(capability: Capability) -> bool {
+    caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false)
 }
 
 /// Checks the rules of `uplink`.
@@ -225,6 +237,18 @@ mod tests {
         }
         let is = found("UDP buffers of 4 MiB", "").expect("both are large");
         assert_eq!(is, "net/core/rmem_max = 4194304, net/core/wmem_max = 4194304");
+    }
+
+    /// Containers may have one of the two capabilities.
+    #[test]
+    fn a_lack_of_raw_sockets_is_noticed() {
+        let found = std::thread::spawn(|| {
+            // Capabilities belong to threads.
+            let _ = caps::drop(None, CapSet::Effective, Capability::CAP_NET_RAW);
+            findings(&[]).into_iter().find(|finding| finding.what == "CAP_NET_RAW")
+        });
+        let found = found.join().expect("no panic").expect("it is looked for");
+        assert!(!found.is_needed && found.result.is_err_and(|(_, help)| help.contains("--cap-add NET_RAW")));
     }
 
     #[test]

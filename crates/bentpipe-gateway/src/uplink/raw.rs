@@ -43,7 +43,9 @@ pub(super) struct Raw {
 }
 
 fn open(domain: Domain, mark: u32) -> io::Result<Socket> {
-    let socket = Socket::new(domain, Type::RAW.nonblocking(), Some(Protocol::from(RAW)))?;
+    let socket = Socket::new(domain, Type::RAW.nonblocking(), Some(Protocol::from(RAW))).map_err(|error| {
+        io::Error::new(error.kind(), format!("raw sockets, which need CAP_NET_RAW, cannot be opened: {error}"))
+    })?;
     socket.set_send_buffer_size(KERNEL_BUFFER)?;
     socket.set_mark(mark)?;
     Ok(socket)
@@ -112,5 +114,25 @@ impl Raw {
         let socket = if to.is_ipv4() { Some(&self.v4) } else { self.v6.as_ref() };
         let socket = socket.ok_or(io::Error::from(Errno::EAFNOSUPPORT))?;
         socket.send_to(packet, &SocketAddr::new(to, 0).into()).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caps::{CapSet, Capability};
+
+    use super::*;
+
+    /// "Operation not permitted" alone would leave it open what is not.
+    #[test]
+    fn a_missing_privilege_is_named() {
+        let opened = std::thread::spawn(|| {
+            // Capabilities belong to threads.
+            let _ = caps::drop(None, CapSet::Effective, Capability::CAP_NET_RAW);
+            Raw::open(1)
+        });
+        let error = opened.join().expect("no panic").expect_err("it is not permitted");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert!(error.to_string().contains("CAP_NET_RAW"), "{error}");
     }
 }

@@ -91,7 +91,8 @@ impl State {
             std::fs::create_dir_all(parent)?;
         }
         let text: String = peers.iter().map(|(peer, at)| format!("{peer} {at}\n")).collect();
-        let beside = self.path.with_extension("state.new");
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".new");
         // The folder may belong to another user: a link in it must not redirect the write.
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true).truncate(true).custom_flags(nix::libc::O_NOFOLLOW);
@@ -165,6 +166,22 @@ mod tests {
         std::fs::write(&path, format!("{key} {at}\n")).expect("a file");
         std::fs::File::options().append(true).open(&path).and_then(|file| file.set_len(1 << 40)).expect("it is sparse");
         assert_eq!(last_endpoints(&path), [(key, at)].into(), "the first 8 MiB");
+    }
+
+    /// Files whose names differ only behind the last dot, such as `site.near` and `site.far`, are written beside each other.
+    #[test]
+    fn no_other_gateways_file_is_touched() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let new = |name: &str| folder.path().join(format!("{name}.new"));
+        for other in ["site.far", "site", "site.state"] {
+            std::fs::write(new(other), "of another").expect("a file");
+        }
+        let (key, at) = (PrivateKey::generate().public(), SocketAddr::from(([192, 0, 2, 1], 4500)));
+        State::new(folder.path().join("site.near")).end([(key, at)].into_iter());
+        assert_eq!(last_endpoints(&folder.path().join("site.near")), [(key, at)].into());
+        for other in ["site.far", "site", "site.state"] {
+            assert_eq!(std::fs::read_to_string(new(other)).ok().as_deref(), Some("of another"), "{other}");
+        }
     }
 
     /// A symbolic link in place of the new file is not followed.

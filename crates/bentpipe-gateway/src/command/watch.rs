@@ -84,6 +84,12 @@ impl Counts {
     }
 }
 
+/// The first multiple of the interval after this time: if the gateway answers late, the lines that would have come meanwhile are left out.
+fn next_due(at: Duration, every: Duration) -> Duration {
+    let before = at.as_nanos() / every.as_nanos().max(1);
+    every.saturating_mul(u32::try_from(before + 1).unwrap_or(u32::MAX))
+}
+
 /// Prints the table until SIGINT, SIGTERM, or the gateway's end.
 ///
 /// # Errors
@@ -100,9 +106,8 @@ pub(super) fn watch(
     let start = Instant::now();
     let counted = || ask().and_then(|status| Counts::read(&status).map_err(io::Error::other));
     let first = counted().map_err(Failure::broken)?;
-    let (mut last, mut since, mut lines, mut turn) = (first, Duration::ZERO, 0, 1);
+    let (mut last, mut since, mut lines, mut due) = (first, Duration::ZERO, 0, every);
     loop {
-        let due = every.saturating_mul(turn);
         while start.elapsed() < due && !is_over.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK.min(due.saturating_sub(start.elapsed())));
         }
@@ -113,7 +118,7 @@ pub(super) fn watch(
         }
         let at = start.elapsed();
         print(&now.line(last, since, at))?;
-        (last, since, lines, turn) = (now, at, lines + 1, turn + 1);
+        (last, since, lines, due) = (now, at, lines + 1, next_due(at, every));
         if is_over.load(Ordering::Relaxed) {
             break;
         }
@@ -211,6 +216,17 @@ mod tests {
         assert_eq!(line, "     1.0 - 3.0      10.000      0.500      250       2        –        –     40\n");
         assert_eq!(line.chars().count(), HEADER.chars().count());
         assert!(HEADER.len() <= 80, "it fits a terminal");
+    }
+
+    /// A gateway that is stopped for some intervals answers late. The lines that would have come meanwhile are left out.
+    #[test]
+    fn a_late_answer_is_one_line() {
+        let every = Duration::from_millis(100);
+        for (at_ms, due_ms) in [(100, 200), (199, 200), (200, 300), (550, 600)] {
+            assert_eq!(next_due(Duration::from_millis(at_ms), every), Duration::from_millis(due_ms));
+        }
+        assert_eq!(next_due(Duration::MAX, every), every * u32::MAX);
+        assert_eq!(next_due(Duration::ZERO, Duration::MAX), Duration::MAX);
     }
 
     #[test]

@@ -90,7 +90,8 @@ pub fn gateway(command: &Gateway) -> Result<End, Failure> {
             let control = file.control.display();
             let text = || {
                 ask(&file.control).map_err(|error| {
-                    std::io::Error::other(format!("gateway {} does not answer at {control}: {error}", file.name))
+                    let said = format!("gateway {} does not answer at {control}: {error}", file.name);
+                    std::io::Error::new(error.kind(), said)
                 })
             };
             match args.interval {

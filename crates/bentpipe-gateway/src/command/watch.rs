@@ -93,7 +93,7 @@ fn next_due(at: Duration, every: Duration) -> Duration {
 /// Prints the table until SIGINT, SIGTERM, or the gateway's end.
 ///
 /// # Errors
-/// Fails if the gateway does not answer at its socket, or if its answer is not a valid status.
+/// Fails if the gateway does not answer at its socket, at first or without having ended, or if its answer is not a valid status.
 pub(super) fn watch(
     every: Duration,
     ask: impl Fn() -> io::Result<String>,
@@ -107,12 +107,14 @@ pub(super) fn watch(
     let counted = || ask().and_then(|status| Counts::read(&status).map_err(io::Error::other));
     let first = counted().map_err(Failure::broken)?;
     let (mut last, mut since, mut lines, mut due) = (first, Duration::ZERO, 0, every);
-    loop {
+    let ended = loop {
         while start.elapsed() < due && !is_over.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK.min(due.saturating_sub(start.elapsed())));
         }
-        // The gateway has ended.
-        let Ok(now) = counted() else { break };
+        let now = match counted() {
+            Ok(now) => now,
+            Err(error) => break if has_ended(&error) { Ok(()) } else { Err(Failure::broken(error)) },
+        };
         if lines % REPEAT == 0 {
             print(HEADER)?;
         }
@@ -120,10 +122,17 @@ pub(super) fn watch(
         print(&now.line(last, since, at))?;
         (last, since, lines, due) = (now, at, lines + 1, next_due(at, every));
         if is_over.load(Ordering::Relaxed) {
-            break;
+            break Ok(());
         }
-    }
-    print(&format!("{}\n{}", "- ".repeat(HEADER.len() / 2).trim_end(), last.line(first, Duration::ZERO, since)))
+    };
+    print(&format!("{}\n{}", "- ".repeat(HEADER.len() / 2).trim_end(), last.line(first, Duration::ZERO, since)))?;
+    ended
+}
+
+/// True if an error means that the gateway has ended, before it was asked or while it answered.
+fn has_ended(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
+    matches!(error.kind(), NotFound | ConnectionRefused | ConnectionReset | BrokenPipe | UnexpectedEof)
 }
 
 #[cfg(test)]
@@ -233,7 +242,7 @@ mod tests {
     fn lines_come_until_the_gateway_is_gone() {
         let answers = std::cell::RefCell::new(vec![3_u64, 2, 1]);
         let ask = || {
-            let sent = answers.borrow_mut().pop().ok_or_else(|| io::Error::other("gone"))?;
+            let sent = answers.borrow_mut().pop().ok_or(io::ErrorKind::ConnectionRefused)?;
             Ok(format!("{{\"satellite\": {{\"packets\": {sent}}}}}"))
         };
         let mut text = String::new();
@@ -248,5 +257,26 @@ mod tests {
             .filter_map(|line| line.split_whitespace().nth(5))
             .collect();
         assert_eq!(packets, ["1", "1", "2"], "two intervals and the sum\n{text}");
+    }
+
+    /// A gateway that does not answer has not ended. The sum is printed even so.
+    #[test]
+    fn silence_is_no_end() {
+        let asked = std::cell::Cell::new(0);
+        let ask = || {
+            asked.set(asked.get() + 1);
+            if asked.get() < 3 {
+                Ok("{}".to_owned())
+            } else {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "no answer"))
+            }
+        };
+        let mut text = String::new();
+        let ended = watch(bentpipe_language::single::SHORTEST, ask, |more| {
+            text.push_str(more);
+            Ok(())
+        });
+        let Err(Failure::Broken(message)) = ended else { panic!("{ended:?}\n{text}") };
+        assert!(message.contains("no answer") && text.contains("- - -"), "{message}\n{text}");
     }
 }

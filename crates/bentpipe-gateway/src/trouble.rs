@@ -43,6 +43,11 @@ impl fmt::Display for Said {
                     Errno::ENETUNREACH | Errno::EHOSTUNREACH | Errno::ENETDOWN => {
                         write!(f, "; `ip route get {}` shows its route", to.ip())
                     }
+                    // A blackhole route, for which `ip route get` has the same error.
+                    Errno::EINVAL => {
+                        let version = if to.is_ipv6() { " -6" } else { "" };
+                        write!(f, "; `ip{version} route show to match {}` shows its routes", to.ip())
+                    }
                     Errno::EPERM | Errno::EACCES => f.write_str("; does a firewall's rule for output drop them?"),
                     Errno::EAGAIN | Errno::ENOBUFS => f.write_str("; the interface is slower than `rate`"),
                     _ => Ok(()),
@@ -114,7 +119,11 @@ mod tests {
             }
             assert_eq!(said, [Said::Begins { errno: Errno::ENETUNREACH, to }, Said::Over { count: 900 }]);
         }
+        // "Invalid argument" alone helps nobody.
+        let said = trouble.on_refused(at(2500), to, &error(Errno::EINVAL), 1).expect("it begins").to_string();
+        let expected = "Invalid argument; `ip route show to match 192.0.2.1` shows its routes";
+        assert!(said.ends_with(expected), "{said}");
         trouble.on_refused(at(3000), to, &error(Errno::ENOBUFS), 3);
-        assert_eq!(trouble.refusals(), Refusals { too_long: 1, no_room: 3, unreachable: 1800 });
+        assert_eq!(trouble.refusals(), Refusals { too_long: 1, no_room: 3, unreachable: 1801 });
     }
 }

@@ -1,8 +1,9 @@
 //! Limits worked out by hand, and the closed form against a walk.
 
-use super::*;
-use bentpipe_engine::link::{Distribution, ExtraDelay};
+use bentpipe_engine::link::{ChannelConfig, Distribution, ExtraDelay, PacketBursts};
 use bentpipe_engine::units::Probability;
+
+use super::*;
 
 fn link(bits: u64, millis: u64) -> LinkConfig {
     LinkConfig::clean(Rate::from_bits_per_second(bits), Duration::from_millis(millis))

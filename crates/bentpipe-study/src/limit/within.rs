@@ -4,7 +4,7 @@ use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Time};
 
-use super::{Plan, legs_over, line_bytes, line_time, mean_loss, plan, size_in_tunnel};
+use super::{Plan, legs_over, line_bytes, line_time, loss_with, plan, size_in_tunnel};
 use crate::scenario::model::{FlowSpec, Scenario, Workload};
 use crate::topology::Unreachable;
 
@@ -54,7 +54,7 @@ pub fn goodput_between(
             } else {
                 line_time(link, wire).map(|time| f64::from(size.payload) * 8.0 / time)
             };
-            let passes: f64 = links[n..].iter().map(|link| 1.0 - mean_loss(link, wire)).product();
+            let passes: f64 = links[n..].iter().map(|link| 1.0 - loss_with(link, link.good, wire)).product();
             if let Some(rate) = bits.map(|bits| bits * passes)
                 && min.is_none_or(|(min, _)| rate < min)
             {

@@ -112,6 +112,7 @@ impl Half for Sender {
         }
         self.congestion.note_round_trip(0, || self.timer.rtt.srtt());
         self.recovery.open();
+        self.timer.end_repair();
         self.new_event();
         self.is_simple = self.has_no_extra_parts();
     }

@@ -153,7 +153,8 @@ impl Half for Sender {
         self.seq.forget_peer();
         self.timer.reset();
         self.timer.rtt.reset_backoff();
-        // A later SYN opens another connection.
+        // A later SYN opens another connection, whose SYN-ACK repairs nothing.
+        self.recovery.open();
         self.counters.timeouts = 0;
     }
 

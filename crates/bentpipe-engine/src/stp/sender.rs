@@ -272,9 +272,10 @@ impl Half for Sender {
         self.burst = 0;
         self.heard = true;
         let (ack, flight) = (segment.ack, self.seq.flight());
+        let max = self.seq.max_sacked_ranges(self.mss.into());
         // Blocks at or below the ACK contradict it; blocks beyond sent data are invalid.
         for (start, end) in segment.sack.iter(ack).filter(|block| block.0 > ack && block.0 < block.1) {
-            if end <= self.seq.snd_nxt {
+            if end <= self.seq.snd_nxt && self.flight.sacked.has_room(start, end, max) {
                 self.flight.sacked.insert(start, end, |_, _| ());
             }
         }

@@ -215,6 +215,27 @@ fn a_peer_that_reneges_is_served() {
     assert_eq!(again.iter().map(|segment| segment.seq).collect::<Vec<_>>(), [nth(1)]);
 }
 
+/// A peer that reports every other byte makes a range of each. From a receiver of whole segments there are few: 1024 are kept, and the rest
+/// counts as not reported.
+#[test]
+fn a_peer_cannot_make_it_keep_many_ranges() {
+    let mut sender = Sender::new(StpConfig { window: Some(Bytes::new(100_000)), ..config() });
+    sender.skip_syn();
+    let mut probe = NoProbe;
+    let mut cx = Context { now: Time::ZERO, who: Who(0), probe: &mut probe };
+    let mut ack = Segment { ack: 1, window: WIDE, ..Segment::new(Flags::ACK) };
+    sender.update_window(&ack);
+    sender.established(1000, 1, true);
+    sender.write(100_000);
+    while sender.next(Time::ZERO, 0).is_some() {}
+    for n in 0..20_000 {
+        ack.sack = Segment::new(Flags::ACK).sack;
+        ack.sack.push(1, 2002 + 2 * n, 2003 + 2 * n);
+        sender.on_ack(&mut cx, &ack, false, None);
+    }
+    assert!(sender.memory() <= 2 * 1024 * size_of::<(u64, u64)>(), "{} bytes", sender.memory());
+}
+
 #[test]
 fn control_segments_take_their_time_on_the_line() {
     // 48 bytes of a bare ACK take 384 us: the next segment leaves that much later.

@@ -57,6 +57,12 @@ impl Ranges {
         self.ranges.get(at).is_some_and(|range| range.0 <= end)
     }
 
+    /// True if adding `start..end` leaves at most `max` ranges.
+    #[inline]
+    pub(crate) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
+        self.len() < max || self.touches(start, end)
+    }
+
     #[inline]
     pub(crate) fn first(&self) -> Option<(u64, u64)> {
         self.ranges.front().copied()

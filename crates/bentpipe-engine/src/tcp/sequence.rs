@@ -4,6 +4,9 @@ use super::peer_window::PeerWindow;
 use super::segment::FIRST_BYTE;
 use super::span::Span;
 
+/// Minimum number of stored SACKed ranges, whatever the flight: small segments cause more ranges than full ones.
+const MIN_SACKED_RANGES: usize = 1024;
+
 /// Sequence numbers of one direction, including SYN and FIN, from 0 on.
 #[derive(Clone, Copy, Debug)]
 pub struct SequenceSpace {
@@ -41,6 +44,12 @@ impl SequenceSpace {
     #[inline(always)]
     pub(crate) fn flight(&self) -> u64 {
         self.snd_max - self.snd_una
+    }
+
+    /// Maximum number of SACKed ranges to store, with segments of `mss` bytes: from a receiver of full segments, there is at most one gap per
+    /// two segments.
+    pub(crate) fn max_sacked_ranges(&self, mss: u64) -> usize {
+        MIN_SACKED_RANGES.max((self.flight() / mss) as usize)
     }
 
     /// True if the program has closed and waits for nothing more (Linux's SOCK_DEAD).

@@ -19,9 +19,6 @@ use super::variant::PipeForm;
 use super::variant::{DupThresh, Recovery};
 use crate::units::Time;
 
-/// Minimum number of stored SACKed ranges, whatever the flight: small segments cause more ranges than full ones.
-const MIN_SACKED_RANGES: usize = 1024;
-
 /// How a loss was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum FoundBy {
@@ -138,8 +135,7 @@ impl Detector {
         let mut news = false;
         let before = self.scoreboard.sacked_bytes();
         let floor = seq.snd_una.max(segment.ack);
-        // From a receiver of full segments, there is at most one gap per two segments.
-        let max = MIN_SACKED_RANGES.max((seq.flight() / mss) as usize);
+        let max = seq.max_sacked_ranges(mss);
         let (mut taken, mut count) = ([(0, 0); MAX_SACK_BLOCKS], 0);
         for (start, end) in segment.sack.iter(segment.ack) {
             // A block below the ACK is a D-SACK (RFC 2883). One beyond sent data is invalid.

@@ -146,7 +146,7 @@ impl Scoreboard {
     /// True if adding `start..end` leaves at most `max` ranges.
     #[inline]
     pub(in crate::tcp) fn has_room(&self, start: u64, end: u64, max: usize) -> bool {
-        self.sacked.len() < max || self.sacked.touches(start, end)
+        self.sacked.has_room(start, end, max)
     }
 
     /// Bytes SACKed above the cumulative acknowledgement.

@@ -313,7 +313,7 @@ impl Receiver {
             self.acks.on_gap();
             self.out_of_order += 1;
             let max = (self.window.buffer() / self.mss as u64).clamp(*RANGES.start(), *RANGES.end());
-            if self.beyond.len() as u64 >= max && !self.beyond.touches(from, end) {
+            if !self.beyond.has_room(from, end, max as usize) {
                 self.acks.acknowledge_now();
                 return Fresh::None;
             }

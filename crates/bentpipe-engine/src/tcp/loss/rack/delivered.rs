@@ -144,6 +144,7 @@ impl Rack {
             //= RFC 8985 §6.2 step 2: "The segment was last retransmitted less than RACK.min_rtt ago."
             // The original has arrived, which proves nothing about segments sent after it.
             if self.min_rtt.get().is_some_and(|min| rtt < min) {
+                self.fack = self.fack.max(segment.end);
                 return;
             }
         } else {
@@ -195,5 +196,30 @@ impl Rack {
     #[inline(always)]
     fn note_original(&mut self, end: u64) {
         self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
+    }
+
+    /// RFC 8985 §6.2 step 3: "The sender tracks the highest sequence selectively or cumulatively acknowledged", also that of a segment that
+    /// was sent again, here as a tail loss probe, 10 ms before the original was reported. The one before it has come behind it.
+    #[test]
+    fn a_segment_behind_a_needless_retransmission_is_reordered() {
+        let mut rack = Rack::default();
+        for n in 0..3 {
+            rack.on_sent(1000 * n, 1000 * (n + 1), at(n));
+        }
+        rack.on_ack(1000, at(100));
+        rack.on_sent(2000, 3000, at(300));
+        rack.on_sack(2000, 3000, None, at(310));
+        assert!(!rack.reordering_seen);
+        rack.on_ack(3000, at(311));
+        assert!(rack.reordering_seen);
     }
 }

@@ -114,6 +114,14 @@ impl DeliveryRate {
         self.stamps.insert(start, stamp);
     }
 
+    /// Records that the segment beginning at `start`, which is sent now, ends at `end`. What it contains of other segments is no longer
+    /// theirs.
+    pub(in crate::tcp) fn on_joined(&mut self, start: u64, end: u64) {
+        if let Some(&stamp) = self.stamps.get(&start) {
+            self.stamps.range_mut(start + 1..end).for_each(|(_, other)| *other = stamp);
+        }
+    }
+
     /// Records that `bytes` from `start` on have arrived.
     pub(in crate::tcp) fn on_delivered(&mut self, start: u64, bytes: u64, now: Time) {
         self.delivered += bytes;

@@ -310,6 +310,9 @@ impl Rack {
             let again = if self.segments.back().is_some_and(|last| start < last.end) { end - start } else { 0 };
             let out = (last - first).saturating_sub(self.sacked_bytes + self.lost_bytes) + again;
             rate.on_sent(start, now, out, is_first);
+            if again > 0 {
+                rate.on_joined(start, end);
+            }
         }
         let known = self.segments.back().map_or(start, |last| last.end);
         if start >= known {

@@ -222,4 +222,20 @@ mod tests {
         rack.on_ack(3000, at(311));
         assert!(rack.reordering_seen);
     }
+
+    /// Two short segments of a hundred are lost, which are 2 % of what was in flight when they were sent. They are sent again as one, and
+    /// lost again: since then, 2 % have been lost, not 4 %.
+    #[test]
+    fn segments_that_are_sent_again_as_one_share_its_stamp() {
+        let mut rack = Rack::default();
+        rack.measure_rate();
+        (0..100).for_each(|n| rack.on_sent(500 * n, 500 * (n + 1), at(0)));
+        for repetition in 1..3 {
+            rack.lose(98);
+            rack.lose(99);
+            let rate = rack.rate().expect("it is measured");
+            assert_eq!(rate.take_too_high(), None, "{repetition}");
+            rack.on_sent(49_000, 50_000, at(100 * repetition));
+        }
+    }
 }

@@ -100,6 +100,14 @@ impl Scoreboard {
         }
     }
 
+    /// Handles a spurious timeout: nothing is lost. With RACK, what the peer has reported stays valid.
+    pub(in crate::tcp) fn on_spurious_timeout(&mut self) {
+        match &mut self.rack {
+            Some(rack) => rack.forget_losses(),
+            None => self.clear(),
+        }
+    }
+
     /// Handles the expiry of the retransmission timer.
     pub(in crate::tcp) fn on_timeout(&mut self, now: Time, srtt: Option<Duration>) {
         if let Some(rack) = &mut self.rack {

@@ -177,7 +177,7 @@ impl Sender {
                 self.counters.spurious_timeouts += 1;
                 self.recovery.on_spurious_timeout(self.seq.snd_una);
                 self.seq.snd_nxt = self.seq.snd_max;
-                self.loss.scoreboard.clear();
+                self.loss.scoreboard.on_spurious_timeout();
                 cx.emit(|| Event::SpuriousTimeout);
                 return;
             }

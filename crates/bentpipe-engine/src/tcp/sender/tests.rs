@@ -256,6 +256,63 @@ fn a_constant_window_is_probed_for_by_one_segment() {
     assert_eq!(sender.cwnd(), 10_000);
 }
 
+/// F-RTO finds a timeout spurious (RFC 5682 §2.1 step 3b), just after the peer has reported the ninth and tenth segment. The peer then
+/// discards both (RFC 2018 §8), and loses the two after them. One more timeout shows that, and all four are sent again.
+#[test]
+fn reports_outlast_a_spurious_timeout() {
+    let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut config = TcpConfig { mss: 1000, shortcuts, ..TcpConfig::default() };
+    config.variant = crate::tcp::Variant::named("cubic").expect("a row");
+    config.variant.tail_probe = false;
+    let mut sender = Sender::new(&config);
+    let mut ack = Segment::new(Flags::ACK);
+    (ack.ack, ack.window) = (1, 50_000);
+    sender.update_window(&ack);
+    sender.write(12_000);
+    let send = |sender: &mut Sender, now| core::iter::from_fn(|| sender.next(now, 0)).map(|span| span.seq).collect();
+    let sent: Vec<u64> = send(&mut sender, at(0));
+    assert_eq!(sent.len(), 10);
+    let take = |sender: &mut Sender, now, ack: &Segment| {
+        sender.on_ack(&mut Context { now, who: Who(0), probe: &mut NoProbe }, ack, false, None);
+    };
+    // So late that the timer expires before RACK does anything.
+    let mut report = ack;
+    report.sack.push(1, 8001, 10_001);
+    take(&mut sender, at(950), &report);
+    assert_eq!(sender.deadline(), at(1000));
+    sender.on_time(&mut Context { now: at(1000), who: Who(0), probe: &mut NoProbe }).expect("nothing is given up");
+    let _: Vec<u64> = send(&mut sender, at(1000));
+    for (now, number, sends) in [(1050, 2001, &[10_001, 11_001][..]), (1060, 3001, &[]), (1070, 8001, &[])] {
+        ack.ack = number;
+        take(&mut sender, at(now), &ack);
+        let sent: Vec<u64> = send(&mut sender, at(now));
+        assert_eq!(sent, sends, "{number}");
+    }
+    assert_eq!((sender.counters.spurious_timeouts, sender.counters.timeouts), (1, 1));
+    // What the peer has from now on, and its answers under way.
+    let mut has = [true; 12];
+    has[8..].fill(false);
+    let mut answers = alloc::collections::VecDeque::new();
+    while sender.seq.snd_una <= 12_000 {
+        let now = answers.front().map_or(Time::NEVER, |&(arrival, _): &(Time, Segment)| arrival).min(sender.deadline());
+        sender.on_time(&mut Context { now, who: Who(0), probe: &mut NoProbe }).expect("nothing is given up");
+        while let Some((_, answer)) = answers.front().copied().filter(|&(arrival, _)| arrival <= now) {
+            answers.pop_front();
+            take(&mut sender, now, &answer);
+        }
+        let sent: Vec<u64> = send(&mut sender, now);
+        for seq in sent {
+            has[(seq / 1000) as usize] = true;
+            let missing = has.iter().position(|has| !has).unwrap_or(12);
+            let mut answer = Segment { ack: 1 + 1000 * missing as u64, ..ack };
+            let beyond = (missing..12).filter(|&n| has[n]).map(|n| 1 + 1000 * n as u64);
+            beyond.for_each(|start| assert!(answer.sack.push(answer.ack, start, start + 1000)));
+            answers.push_back((now + Duration::from_millis(960), answer));
+        }
+    }
+    assert_eq!(sender.counters.timeouts, 2);
+}
+
 proptest! {
     /// What is chosen in the frequent cases is what is chosen in general, and choosing it changes nothing. All is counted in
     /// halves of segments, so that segments often just fit.

@@ -256,6 +256,33 @@ fn a_constant_window_is_probed_for_by_one_segment() {
     assert_eq!(sender.cwnd(), 10_000);
 }
 
+/// Nagle's algorithm holds 300 bytes back, until a timeout sends them along with the 500 bytes before them. From then on they do not wait in
+/// the send buffer: once all is acknowledged, it is empty, and a program that waits may write again.
+#[test]
+fn bytes_that_leave_with_a_retransmission_no_longer_wait() {
+    let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut config = TcpConfig { mss: 1000, nagle: true, send_buffer: Some(1200), shortcuts, ..TcpConfig::default() };
+    config.variant = crate::tcp::Variant::named("reno").expect("a row");
+    let mut sender = Sender::new(&config);
+    let mut ack = Segment::new(Flags::ACK);
+    (ack.ack, ack.window) = (1, 50_000);
+    sender.update_window(&ack);
+    sender.established(1000, 10, false);
+    sender.write(500);
+    assert_eq!(sender.next(at(0), 0).map(|span| span.len), Some(500));
+    sender.write(300);
+    assert_eq!(sender.next(at(0), 0), None);
+    sender.wait_for_room();
+    assert_eq!(sender.room(), 0);
+    let now = sender.deadline();
+    let mut cx = Context { now, who: Who(0), probe: &mut NoProbe };
+    sender.on_time(&mut cx).expect("nothing is given up");
+    assert_eq!(sender.next(now, 0).map(|span| (span.len, span.retransmission)), Some((800, true)));
+    ack.ack = 801;
+    sender.on_ack(&mut cx, &ack, false, None);
+    assert!(sender.room() > 0);
+}
+
 /// F-RTO finds a timeout spurious (RFC 5682 §2.1 step 3b), just after the peer has reported the ninth and tenth segment. The peer then
 /// discards both (RFC 2018 §8), and loses the two after them. One more timeout shows that, and all four are sent again.
 #[test]

@@ -237,10 +237,12 @@ impl Sender {
         let fresh = span.seq >= self.seq.snd_max;
         let end = span.end();
         let times_all = self.departures.times_retransmissions();
+        if end > self.seq.snd_max
+            && let Some(buffer) = &mut self.send_buffer
+        {
+            buffer.on_sent(end, self.seq.data_end);
+        }
         if fresh {
-            if let Some(buffer) = &mut self.send_buffer {
-                buffer.on_sent(end, self.seq.data_end);
-            }
             if times_all || self.recovery.phase() == Phase::Open {
                 self.timer.time(end, now);
             }

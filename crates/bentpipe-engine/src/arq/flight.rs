@@ -21,7 +21,8 @@ pub(crate) enum Verdict {
 /// Number of timed-out transmissions that are remembered: a late report of one still gives a round trip.
 const MAX_EXPIRED: usize = 1 << 14;
 
-/// Maximum pause between probes of a silent peer: the end of an outage is noticed at most this much later.
+/// Maximum pause between probes of a silent peer, or twice the initial round trip if that is longer: the end of an outage is noticed at most
+/// this much later.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +73,8 @@ impl<T: Copy> Flight<T> {
             min: Duration::from_millis(1),
             floor: RtoFloor::Timeout,
             timing: RtoTiming::Acks,
-            max: MAX_PAUSE,
+            // Over a long link, the pause may have to be longer than that.
+            max: MAX_PAUSE.max(initial_rtt.saturating_mul(2)),
             clock: RttClock::Exact,
             max_retries: u32::MAX,
             linear_syn_timeouts: 0,

@@ -76,6 +76,21 @@ fn the_last_one_is_found_by_time() {
     assert!(!flight.is_silent());
 }
 
+/// Over a round trip of half a minute, too, a transmission may be reported before it is given up.
+#[test]
+fn a_long_round_trip_is_waited_for() {
+    let mut flight = Flight::new(Duration::from_secs(30), Duration::from_millis(20), 0);
+    for second in [0, 100] {
+        flight.send(at(1000 * second), second);
+        flight.on_time(at(1000 * second + 30_000), |_, _| panic!("it is given up"));
+        let mut history = History::new(Duration::ZERO);
+        history.on_frame(at(1000 * second + 15_000), second / 100);
+        let report = history.report(at(1000 * second + 15_000)).expect("due at once");
+        flight.on_report(at(1000 * second + 30_000), &report, |_, verdict| assert_eq!(verdict, Verdict::Arrived));
+        assert!(flight.is_empty());
+    }
+}
+
 /// A peer whose line is busy reports late. Frames that it has received must not be judged lost each time.
 #[test]
 fn reports_that_wait_for_the_line_are_waited_for() {

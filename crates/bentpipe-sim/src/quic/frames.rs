@@ -7,15 +7,15 @@ pub(super) struct Said {
     pub(super) acknowledges: Option<u64>,
     /// Bytes of stream data.
     pub(super) data: u64,
-    /// Stream, offset and length of the first stream data.
-    pub(super) first: Option<(u64, u64, u64)>,
+    /// Stream and offset of the first stream data.
+    pub(super) first: Option<(u64, u64)>,
 }
 
-/// Reads the frames of a packet. Stops at an unknown frame.
-pub(super) fn read(payload: &[u8]) -> Said {
+/// Reads the frames of a packet. Calls `heard` with the stream, offset and length of each piece of stream data. Stops at an unknown frame.
+pub(super) fn read(payload: &[u8], mut heard: impl FnMut(u64, u64, u64)) -> Said {
     let mut said = Said::default();
     let mut rest = Rest(payload);
-    while rest.frame(&mut said).is_some() {}
+    while rest.frame(&mut said, &mut heard).is_some() {}
     said
 }
 
@@ -24,7 +24,7 @@ struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
     /// Reads a frame; `None` at the end, or if it is unknown or cut off.
-    fn frame(&mut self, said: &mut Said) -> Option<()> {
+    fn frame(&mut self, said: &mut Said, heard: &mut impl FnMut(u64, u64, u64)) -> Option<()> {
         let kind = self.number()?;
         match kind {
             // PADDING, PING, HANDSHAKE_DONE, IMMEDIATE_ACK.
@@ -56,7 +56,8 @@ impl Rest<'_> {
                 let len = if kind & 0x02 != 0 { self.number()? } else { self.0.len() as u64 };
                 self.skip(len)?;
                 said.data += len;
-                said.first = said.first.or(Some((stream, offset, len)));
+                said.first = said.first.or(Some((stream, offset)));
+                heard(stream, offset, len);
             }
             // MAX_DATA, MAX_STREAMS, DATA_BLOCKED, STREAMS_BLOCKED, RETIRE_CONNECTION_ID.
             0x10 | 0x12..=0x14 | 0x16 | 0x17 | 0x19 => self.skip_numbers(1)?,
@@ -144,9 +145,13 @@ mod tests {
             &[0x08, 0, 9, 9, 9, 9],
         ]
         .concat();
-        assert_eq!(read(&packet), Said { acknowledges: Some(20), data: 7, first: Some((4, 1000, 3)) });
+        let mut pieces = Vec::new();
+        let said = read(&packet, |stream, offset, len| pieces.push((stream, offset, len)));
+        assert_eq!(said, Said { acknowledges: Some(20), data: 7, first: Some((4, 1000)) });
+        assert_eq!(pieces, [(4, 1000, 3), (0, 0, 4)]);
         // Reading stops at a frame that is truncated or unknown.
-        assert_eq!(read(&packet[..15]), Said { acknowledges: Some(20), data: 0, first: None });
-        assert_eq!(read(&[0x3f, 0x0e, 4, 0, 1, 1]), Said::default());
+        let none = |_, _, _| panic!("no stream data");
+        assert_eq!(read(&packet[..15], none), Said { acknowledges: Some(20), data: 0, first: None });
+        assert_eq!(read(&[0x3f, 0x0e, 4, 0, 1, 1], none), Said::default());
     }
 }

@@ -46,12 +46,11 @@ impl Notes {
 }
 
 fn packet(kind: QuicKind, number: u64, len: usize, payload: &[u8], ends: &mut BTreeMap<u64, u64>) -> QuicPacket {
-    let said = frames::read(payload);
-    let repeats = said.first.is_some_and(|(stream, offset, len)| {
+    let mut repeats = false;
+    let said = frames::read(payload, |stream, offset, len| {
         let end = ends.entry(stream).or_default();
-        let repeats = offset < *end;
+        repeats |= offset < *end;
         *end = (*end).max(offset + len);
-        repeats
     });
     QuicPacket {
         kind,
@@ -59,7 +58,37 @@ fn packet(kind: QuicKind, number: u64, len: usize, payload: &[u8], ends: &mut BT
         len: len as u32,
         acknowledges: said.acknowledges,
         data: said.data as u32,
-        at: said.first.map(|(stream, offset, _)| (stream, offset)),
+        at: said.first,
         repeats,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// STREAM frames with a length and an offset: stream, offset, and this many bytes.
+    fn payload(frames: &[(u8, u8, u8)]) -> Vec<u8> {
+        let frame = |&(stream, offset, len): &(u8, u8, u8)| {
+            [0x0e, stream, offset, len].into_iter().chain(std::iter::repeat_n(0, len.into())).collect::<Vec<_>>()
+        };
+        frames.iter().flat_map(frame).collect()
+    }
+
+    /// A packet repeats data if any of its frames does, and whatever place the data had when it was first sent.
+    #[test]
+    fn data_of_any_frame_is_repeated() {
+        let notes = Notes::default();
+        let packets: [(&[_], _); 4] = [
+            (&[(0, 0, 30), (4, 0, 20)], false),
+            (&[(0, 30, 30), (4, 20, 20)], false),
+            (&[(0, 60, 30), (4, 20, 20)], true),
+            (&[(4, 0, 20)], true),
+        ];
+        for (number, (frames, _)) in (0..).zip(&packets) {
+            notes.sent(QuicKind::OneRtt, number, 1200, &payload(frames));
+        }
+        let repeats: Vec<_> = notes.take_sent().iter().map(|packet| packet.repeats).collect();
+        assert_eq!(repeats, packets.map(|(_, repeats)| repeats));
     }
 }

@@ -211,8 +211,14 @@ impl Splice {
         let waits = matches!(self.leg(leg).state(), State::Closed | State::Listen | State::SynSent);
         self.closing[leg as usize] = waits;
         if !waits {
-            self.give(cx, leg, Input::Close);
+            self.shut(cx, leg);
         }
+    }
+
+    /// Sends a FIN on an open leg. Until this leg's peer has closed, too, the splice still waits for it.
+    fn shut<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg) {
+        let is_last = self.leg(leg).state() == State::CloseWait;
+        self.give(cx, leg, if is_last { Input::Close } else { Input::Shutdown });
     }
 
     fn on_closed<P: Probe>(&mut self, cx: &mut Context<'_, P>, leg: Leg, result: Result<(), Abort>) {
@@ -259,7 +265,7 @@ impl Splice {
                     self.give(cx, Leg::Near, Input::Segment(syn));
                 }
                 if core::mem::take(&mut self.closing[leg as usize]) {
-                    self.give(cx, leg, Input::Close);
+                    self.shut(cx, leg);
                 }
             }
             Output::Readable(total) => {
@@ -274,7 +280,12 @@ impl Splice {
                 self.give(cx, other, Input::Read(fresh));
                 return (fresh > 0).then_some(SpliceOutput::Passed(other, total));
             }
-            Output::PeerClosed => self.close(cx, other),
+            Output::PeerClosed => {
+                if self.leg(leg).state() == State::Closing {
+                    self.give(cx, leg, Input::Close);
+                }
+                self.close(cx, other);
+            }
             Output::Closed(result) => self.on_closed(cx, leg, result),
         }
         None

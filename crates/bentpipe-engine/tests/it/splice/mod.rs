@@ -144,6 +144,25 @@ fn the_gateway_may_give_up() {
     assert_eq!(chain.splice_ended, Some(Err(Broken { leg: Leg::Near, abort: Abort::Local })));
 }
 
+/// The client's host dies with data of the server under way, which has closed. Linux gives up data that no program waits for after 102 s,
+/// other data after 15 minutes. As long as the client has not closed, the splice waits for it.
+#[test]
+fn a_leg_is_given_up_sooner_only_once_both_ends_have_closed() {
+    let linux = TcpConfig { rto: RtoConfig::LINUX, ..small(64_000) };
+    for client_closes in [false, true] {
+        let dead = Path { dies: Some(at(4000)), ..clean(20) };
+        let mut plan = vec![(at(4000), SERVER, Act::Write(1000)), (at(4000), SERVER, Act::Close)];
+        plan.extend(client_closes.then_some((at(3500), CLIENT, Act::Close)));
+        let configs = [small(64_000), linux, linux, small(64_000)];
+        let mut chain = Chain::new(configs, [dead, clean(250)], [None; 2], plan, 1, Time::ZERO);
+        for (seconds, is_over) in [(100, false), (300, client_closes), (900, client_closes), (1500, true)] {
+            chain.run(at(1000 * seconds));
+            let broken = is_over.then_some(Err(Broken { leg: Leg::Near, abort: Abort::RetriesExhausted }));
+            assert_eq!(chain.splice_ended, broken, "{client_closes} {seconds} s: {}", chain.describe());
+        }
+    }
+}
+
 /// 40 ms to the splice and back, 500 ms to the server. The first request waits for both.
 #[test]
 fn the_client_is_answered_when_the_server_has_accepted() {

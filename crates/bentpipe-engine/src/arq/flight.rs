@@ -21,8 +21,8 @@ pub(crate) enum Verdict {
 /// Number of timed-out transmissions that are remembered: a late report of one still gives a round trip.
 const MAX_EXPIRED: usize = 1 << 14;
 
-/// Maximum pause between probes of a silent peer, or twice the initial round trip if that is longer: the end of an outage is noticed at most
-/// this much later.
+/// Maximum pause between probes of a silent peer, or twice the initial round trip if that is longer: the end of an outage
+/// is noticed at most this much later.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]

@@ -46,8 +46,8 @@ impl SequenceSpace {
         self.snd_max - self.snd_una
     }
 
-    /// Maximum number of SACKed ranges to store, with segments of `mss` bytes: from a receiver of full segments, there is at most one gap per
-    /// two segments.
+    /// Maximum number of SACKed ranges to store, with segments of `mss` bytes: from a receiver of full segments, there is
+    /// at most one gap per two segments.
     pub(crate) fn max_sacked_ranges(&self, mss: u64) -> usize {
         MIN_SACKED_RANGES.max((self.flight() / mss) as usize)
     }

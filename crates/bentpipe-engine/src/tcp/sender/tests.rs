@@ -256,8 +256,8 @@ fn a_constant_window_is_probed_for_by_one_segment() {
     assert_eq!(sender.cwnd(), 10_000);
 }
 
-/// Nagle's algorithm holds 300 bytes back, until a timeout sends them along with the 500 bytes before them. From then on they do not wait in
-/// the send buffer: once all is acknowledged, it is empty, and a program that waits may write again.
+/// Nagle's algorithm holds 300 bytes back, until a timeout sends them along with the 500 bytes before them. From then on
+/// they do not wait in the send buffer: once all is acknowledged, it is empty, and a program that waits may write again.
 #[test]
 fn bytes_that_leave_with_a_retransmission_no_longer_wait() {
     let shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };

@@ -168,6 +168,9 @@ pub struct TcpConfig {
     pub window_scaling: bool,
     /// Offer timestamps (RFC 7323 §3).
     pub timestamps: bool,
+    /// A segment that repeats data, and ends with the data acknowledged last, has its timestamp echoed (Linux, `tcp_sequence`). Off: it is
+    /// rejected before that (RFC 7323 §5.3 R2), so its ACK seems to answer the first transmission.
+    pub echo_repetitions: bool,
     /// Maximum number of SACK blocks in a segment: RFC 2018 leaves room for 4, or 3 beside timestamps.
     pub sack_blocks: u8,
     /// Report duplicates (RFC 2883).
@@ -250,6 +253,7 @@ impl Default for TcpConfig {
             gaps_take_room: false,
             window_scaling: true,
             timestamps: false,
+            echo_repetitions: false,
             sack_blocks: 4,
             dsack: true,
             window_clamp: None,

@@ -125,6 +125,7 @@ fn linux() -> TcpConfig {
         first_window: Some(81_920),
         window_follows: true,
         gaps_take_room: true,
+        echo_repetitions: true,
         // tcp_wmem[2].
         send_buffer: Some(4 << 20),
         // `tcp_cwnd_restart` in tcp_output.c.

@@ -165,6 +165,7 @@ fn try_set(config: &mut TcpConfig, key: &str, value: &str) -> Result<(), String>
         "buffer" => config.receive_buffer = positive(value, MAX_BUFFER)?,
         "wscale" => config.window_scaling = switch(value)?,
         "timestamps" => config.timestamps = switch(value)?,
+        "echo-repetitions" => config.echo_repetitions = switch(value)?,
         "sack-blocks" => config.sack_blocks = number(value)?,
         "dsack" => config.dsack = switch(value)?,
         "clamp" => config.window_clamp = Some(number(value)?),

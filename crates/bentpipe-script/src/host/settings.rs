@@ -104,6 +104,7 @@ impl Settings {
                 // The initial window, before autotuning.
                 receive_buffer: 65_535,
                 gaps_take_room: true,
+                echo_repetitions: true,
                 // tcp_ecn 2, tcp_ecn_option 2.
                 ecn: EcnUse::Accept,
                 ecn_option: EcnOption::Always,

@@ -86,6 +86,10 @@ impl<S: SendingHalf> Duplex<S> {
                 self.on_bad_ack(cx.now, segment);
             }
         }
+        let is_last = segment.seq < rcv_nxt && segment.end() >= self.kept.last_ack_sent;
+        if self.config.echo_repetitions && is_last && self.ack_is_acceptable(segment.ack) {
+            self.note_timestamp(cx.now, segment);
+        }
         if segment.len > 0 && segment.end() <= self.receiver.rcv_nxt() {
             // A duplicate: the receiver records it for the D-SACK and acknowledges at once.
             self.receiver.on_data(cx.now, segment.seq, segment.seq + segment.len as u64);

@@ -446,6 +446,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
         flag gaps_take_room),
     row!("window_scaling", "Offer window scaling (RFC 7323 §2).", flag window_scaling),
     row!("timestamps", "Offer timestamps (RFC 7323 §3).", flag timestamps),
+    row!("echo_repetitions", "A repetition of the data acknowledged last has its timestamp echoed (Linux). False: such a segment is rejected before that (RFC 7323 §5.3), so its ACK seems to answer the first transmission.", flag echo_repetitions),
     Setting {
         key: "sack_blocks",
         doc: "Maximum number of SACK blocks in a segment (RFC 2018: 4 fit, with timestamps 3).",

@@ -88,9 +88,9 @@ fn score(differences: &[Option<f64>], phase: usize, per: usize) -> Option<(f64, 
     (all.len() >= MIN_INSTANTS).then(|| (mean(kept), mean(&all)))
 }
 
-/// True if only one of a few instants of a phase has steps, and the rest have noise. This is so if the true period shares a multiple with this
-/// one, such as 20 s with 10 or 12 s, and has too few instants in the log to be found itself. `between` is halfway from noise to the mean
-/// of all.
+/// True if only one of a few instants of a phase has steps, and the rest have noise. This is so if the true period shares a multiple
+/// with this one, such as 20 s with 10 or 12 s, and has too few instants in the log to be found itself. `between` is halfway from noise
+/// to the mean of all.
 fn is_of_another_period(differences: &[Option<f64>], phase: usize, per: usize, between: f64) -> bool {
     let instants: Vec<Option<f64>> = differences.iter().skip(phase).step_by(per).copied().collect();
     let rest = |one_of: usize, left_out: usize| {

@@ -67,11 +67,8 @@ type Way<'s> = (Vec<&'s LinkConfig>, Vec<&'s LinkConfig>);
 /// # Errors
 /// Fails if no path connects the ends of the flow.
 pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>, Unreachable> {
-    let Some(Plan { mut sizes, mut opening, workload }) = plan(flow) else { return Ok(None) };
+    let Some(Plan { sizes, opening, workload }) = plan(scenario, flow) else { return Ok(None) };
     let best: Vec<_> = scenario.links.iter().map(|link| link.config.at_best()).collect();
-    if let Some(size) = size_in_tunnel(scenario, flow, &sizes) {
-        (sizes, opening) = (vec![size], None);
-    }
     let legs = legs_over(scenario, flow, &best)?;
     let answers = matches!(workload, Workload::RequestResponse { .. });
     // Each leg retransmits its own losses.
@@ -121,8 +118,7 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
     let changes = with_data.any(|link| link.rate_changes());
     let narrowest = goodputs.reduce(|a, b| if b.0 < a.0 { b } else { a });
     let long_run = narrowest.map(|(rate, _)| rate);
-    let narrowest = narrowest.filter(|(_, link)| link.cells.and_then(|cells| cells.line).is_none());
-    let narrowest = narrowest.and_then(|(_, link)| best.iter().position(|config| std::ptr::eq(&**config, link)));
+    let narrowest = narrowest.filter(|(_, link)| has_one_line(link)).and_then(|(_, link)| place(&best, link));
     let goodput = match (payload(workload), time) {
         (Some(bytes), Some(time)) if changes => {
             (time > Duration::ZERO).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
@@ -134,16 +130,16 @@ pub fn flow_limit(scenario: &Scenario, flow: &FlowSpec) -> Result<Option<Limit>,
 
 /// What a connection sends.
 struct Plan {
-    /// The segments of each leg.
+    /// The segments of each leg; those of a tunnel that carries the flow are one leg.
     sizes: Vec<SegmentSize>,
-    /// Bytes of the packets that open it, in each direction.
+    /// Bytes of the packets that open it, in each direction; `None` if data follows at once.
     opening: Option<u32>,
     workload: Workload,
 }
 
 /// `None` for UDP.
-fn plan(flow: &FlowSpec) -> Option<Plan> {
-    Some(match &flow.kind {
+fn plan(scenario: &Scenario, flow: &FlowSpec) -> Option<Plan> {
+    let mut plan = match &flow.kind {
         FlowKind::Tcp(tcp) => {
             let further =
                 tcp.splits.iter().map(|split| SegmentSize::of_leg(&split.stp, &split.sender, &split.receiver));
@@ -162,14 +158,15 @@ fn plan(flow: &FlowSpec) -> Option<Plan> {
             workload: quic.workload,
         },
         FlowKind::Udp(_) => return None,
-    })
-}
-
-/// The segments of a flow that a gateway's tunnel carries.
-fn size_in_tunnel(scenario: &Scenario, flow: &FlowSpec, sizes: &[SegmentSize]) -> Option<SegmentSize> {
-    let through = through_a_tunnel(flow)?;
-    let pair = scenario.gateways.pairs.get(through.pair);
-    Some(pair.map_or(sizes[0], |pair| sizes[0].in_tunnel(&pair.satellite[through.side])))
+    };
+    if let Some(through) = through_a_tunnel(flow) {
+        plan.sizes.truncate(1);
+        if let Some(pair) = scenario.gateways.pairs.get(through.pair) {
+            plan.sizes[0] = plan.sizes[0].in_tunnel(&pair.satellite[through.side]);
+        }
+        plan.opening = None;
+    }
+    Some(plan)
 }
 
 /// Bytes of all the data whose rate counts; `None` for an endless flow.
@@ -334,7 +331,6 @@ fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSiz
     if sizes.iter().all(|size| *size == sizes[0]) {
         return transfer_time(&legs.concat(), bytes, sizes[0]);
     }
-    let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
     let all = legs.iter().fold(Duration::ZERO, |sum, links| sum + delay(links));
     let alone = legs.iter().zip(sizes).map(|(links, size)| {
         let taken = transfer_time(links, bytes, *size).as_nanos() - delay(links).as_nanos();
@@ -347,7 +343,6 @@ fn transfer_over_legs(legs: &[&[&LinkConfig]], bytes: Bytes, sizes: &[SegmentSiz
 /// the flow's data and the data has arrived. The data reaches a line no sooner than the links before it allow.
 fn scheduled(flow: &FlowSpec, links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> Option<Duration> {
     let wire = bytes.get() + bytes.get().div_ceil(size.payload.into()).max(1) * u64::from(size.headers);
-    let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
     let start = Time::ZERO + flow.start;
     let arrived = |n: usize| Some(links[n].sent_by(start + delay(&links[..n]), wire)? + delay(&links[n..]));
     (0..links.len()).filter_map(arrived).max().map(|end| end.saturating_since(start))
@@ -361,9 +356,23 @@ pub fn transfer_time(links: &[&LinkConfig], bytes: Bytes, size: SegmentSize) -> 
     pipe_time(links, segments, payload + headers, last as u32 + headers)
 }
 
+/// The propagation delay of these links together.
+fn delay(links: &[&LinkConfig]) -> Duration {
+    links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay)
+}
+
+/// True if all flows over the link share its line: virtual channels may have lines of their own.
+fn has_one_line(link: &LinkConfig) -> bool {
+    link.cells.and_then(|cells| cells.line).is_none()
+}
+
+/// The number of a link among those at their best.
+fn place(best: &[Cow<'_, LinkConfig>], link: &LinkConfig) -> Option<usize> {
+    best.iter().position(|config| std::ptr::eq(&**config, link))
+}
+
 /// The time of `count` packets, all of `length` bytes except the last.
 fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Duration {
-    let delay = links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
     // Rounding loses 0.1 ns per link, and a path has few links.
     let times = |bytes: u32| -> Vec<f64> { links.iter().filter_map(|link| line_time(link, bytes)).collect() };
     let (full, last) = (times(length), times(last));
@@ -378,7 +387,7 @@ fn pipe_time(links: &[&LinkConfig], count: u64, length: u32, last: u32) -> Durat
         };
         (0..full.len()).map(through).fold(0.0, f64::max)
     };
-    delay + Duration::from_secs_f64_rounded(transmission)
+    delay(links) + Duration::from_secs_f64_rounded(transmission)
 }
 
 /// Maximum payload rate over these links in bits per second; `None` if no line takes time.

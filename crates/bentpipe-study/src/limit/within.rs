@@ -1,10 +1,9 @@
 //! The maximum goodput over lines that change, while a flow runs.
 
-use bentpipe_engine::link::LinkConfig;
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Time};
 
-use super::{Plan, legs_over, line_bytes, line_time, loss_with, plan, size_in_tunnel};
+use super::{Plan, delay, has_one_line, legs_over, line_bytes, line_time, loss_with, place, plan};
 use crate::scenario::model::{FlowSpec, Scenario, Workload};
 use crate::topology::Unreachable;
 
@@ -20,8 +19,7 @@ pub fn goodput_between(
     seed: u64,
     (start, end): (Time, Time),
 ) -> Result<Option<(f64, Option<LinkId>)>, Unreachable> {
-    let Some(Plan { sizes, workload, .. }) = plan(flow) else { return Ok(None) };
-    let sizes = size_in_tunnel(scenario, flow, &sizes).map_or(sizes, |size| vec![size]);
+    let Some(Plan { sizes, workload, .. }) = plan(scenario, flow) else { return Ok(None) };
     let best: Vec<_> = scenario.links.iter().map(|link| link.config.at_best()).collect();
     let legs = legs_over(scenario, flow, &best)?;
     let answers = matches!(workload, Workload::RequestResponse { .. });
@@ -34,14 +32,13 @@ pub fn goodput_between(
         return Ok(None);
     }
     let lasts = end.saturating_since(start).as_secs_f64();
-    let delay = |links: &[&LinkConfig]| links.iter().fold(Duration::ZERO, |sum, link| sum + link.delay);
     let mut left = on_path.iter().fold(Duration::ZERO, |sum, (_, links)| sum + delay(links));
     let mut reached = start;
     let mut min: Option<(f64, Option<LinkId>)> = None;
     for (size, links) in on_path {
         let wire = size.payload + size.headers;
         for (n, link) in links.iter().enumerate() {
-            let place = best.iter().position(|config| std::ptr::eq(&**config, *link)).expect("a link of the scenario");
+            let place = place(&best, link).expect("a link of the scenario");
             let spec = &scenario.links[place];
             // What leaves the line later does not arrive until `end`.
             let until = Time::ZERO + end.saturating_since(Time::ZERO + left);
@@ -58,8 +55,7 @@ pub fn goodput_between(
             if let Some(rate) = bits.map(|bits| bits * passes)
                 && min.is_none_or(|(min, _)| rate < min)
             {
-                let is_shared = link.cells.and_then(|cells| cells.line).is_none();
-                min = Some((rate, is_shared.then(|| LinkId::from(place))));
+                min = Some((rate, has_one_line(link).then(|| LinkId::from(place))));
             }
             reached += link.delay;
             left = Duration::from_ticks(left.as_ticks() - link.delay.as_ticks());

@@ -396,16 +396,15 @@ impl Peer {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use bentpipe_io::LinkEndpointConfig;
+
     use super::*;
     use crate::tunnel::{PrivateKey, TunnelConfig};
     use crate::{ClientAddress, Fallback, Policy, Satellite, SplitConfig, SplitShape, for_streams};
 
-    /// A gateway that ends within a second of the last write has saved the addresses that have changed since.
-    #[test]
-    fn addresses_are_saved_at_the_end() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("peers.state");
+    /// A gateway of `split` that listens for no clients, and the settings of a link to a peer.
+    pub(crate) fn idle() -> (Gateway<SplitShape>, LinkEndpointConfig) {
         let shape = SplitShape::new(SplitConfig {
             listen: Vec::new(),
             client_address: ClientAddress::Keep,
@@ -423,15 +422,24 @@ mod tests {
             reordering: 0,
             shared: false,
         };
+        let gateway = Gateway::new(([127, 0, 0, 1], 0).into(), None, shape).expect("a free port");
+        (gateway, for_streams(&satellite))
+    }
+
+    /// A gateway that ends within a second of the last write has saved the addresses that have changed since.
+    #[test]
+    fn addresses_are_saved_at_the_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("peers.state");
         let (private, mut count) = (PrivateKey::generate(), 0);
-        let mut gateway = Gateway::new(([127, 0, 0, 1], 0).into(), None, shape).expect("a free port");
+        let (mut gateway, link) = idle();
         gateway.keep_state(path.clone());
         let stop = gateway.stop();
         gateway
             .run(|gateway| {
                 let at = SocketAddr::from(([127, 0, 0, 1], 9 + count));
                 let tunnel = TunnelConfig::new(private.clone(), PrivateKey::generate().public(), Some(at));
-                gateway.add(PeerConfig::alone(tunnel, for_streams(&satellite))).expect("a key of its own");
+                gateway.add(PeerConfig::alone(tunnel, link.clone())).expect("a key of its own");
                 count += 1;
                 if count == 1 { stop.wake() } else { stop.now() }
             })

@@ -6,11 +6,9 @@ use super::*;
 use crate::carrier::readings::layer_readings;
 use crate::relay::RelayStats;
 use crate::tunnel::{PrivateKey, TunnelConfig};
+use crate::tunnelled::tests::idle;
 use crate::uplink::UplinkStats;
-use crate::{
-    CarrierStats, ClientAddress, Fallback, Gateway, GatewayStats, PeerConfig, Policy, Satellite, SplitConfig,
-    SplitShape, for_streams,
-};
+use crate::{CarrierStats, Gateway, GatewayStats, PeerConfig, SplitShape};
 
 /// A metric's name, and a label's without colons (data model of Prometheus).
 fn is_name(text: &str) -> bool {
@@ -84,32 +82,14 @@ fn gateway() -> Gateway<SplitShape> {
 
 fn with_peers(names: &[Option<&str>]) -> Gateway<SplitShape> {
     let private = PrivateKey::generate();
-    let satellite = Satellite {
-        rate: Rate::from_bits_per_second(8_000_000).expect("not zero"),
-        round_trip: Duration::from_millis(600),
-        path_mtu: 1500,
-        over_ipv6: false,
-        reordering: 0,
-        shared: false,
-    };
-    let shape = SplitShape::new(SplitConfig {
-        listen: Vec::new(),
-        client_address: ClientAddress::Keep,
-        fallback: Fallback::Direct,
-        window: 1 << 20,
-        max_streams: 10,
-        budget: 4 << 20,
-        policy: Policy::default(),
-    });
-    let local = ([127, 0, 0, 1], 0).into();
-    let mut gateway = Gateway::new(local, None, shape).expect("a free port");
+    let (mut gateway, link) = idle();
     for name in names {
         let tunnel = TunnelConfig {
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(4),
             ..TunnelConfig::new(private.clone(), PrivateKey::generate().public(), Some(([127, 0, 0, 1], 9).into()))
         };
-        let alone = PeerConfig::alone(tunnel, for_streams(&satellite));
+        let alone = PeerConfig::alone(tunnel, link.clone());
         gateway.add(PeerConfig { name: name.map(Into::into), ..alone }).expect("a key of its own");
     }
     gateway

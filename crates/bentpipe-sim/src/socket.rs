@@ -164,8 +164,11 @@ impl Socket {
     }
 
     /// Closes the connection after both directions have ended. The kernel sends what it still has.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         self.stream = None;
+        if self.told_end {
+            self.connection.handle(cx, Input::Close);
+        }
     }
 
     /// The next packet to send at `cx.now`, or when to poll again.
@@ -219,7 +222,8 @@ impl Socket {
         if self.far_ended && self.to_host == 0 && !self.told_end {
             self.told_end = true;
             outcome.touched = true;
-            self.connection.handle(cx, Input::Close);
+            // The gateway's `shutdown`: until both directions have ended, the kernel repeats data as on an open connection.
+            self.connection.handle(cx, if self.stream.is_some() { Input::Shutdown } else { Input::Close });
         }
     }
 

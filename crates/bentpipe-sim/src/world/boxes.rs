@@ -168,7 +168,6 @@ impl World {
         if let Some(was_connected) = failed {
             let reason = if was_connected { Reason::Peer } else { Reason::Refused };
             self.forget(end);
-            self.socket(end).close();
             self.give(side, MuxInput::Reset { stream, reason }, observer);
             return touched;
         }
@@ -293,7 +292,10 @@ impl World {
             MuxOutput::Ended { .. } => self.socket(end).end(),
             MuxOutput::Closed { .. } => {
                 self.forget(end);
-                self.socket(end).close();
+                let mut cx = Context { now: self.now, who: ends::who(end), probe: observer };
+                if let Endpoint::Socket(socket) = &mut self.ends[end.index()].kind {
+                    socket.close(&mut cx);
+                }
             }
             MuxOutput::Reset { .. } => {
                 self.forget(end);

@@ -340,3 +340,19 @@ fn a_box_learns_what_another_pair_accepts() {
         }
     }
 }
+
+/// The client's network is down from 2.5 to 130 s, when the box has all of a download and has ended its side of the connection. The client
+/// has not, so the box repeats data as on an open connection: every 102 s and then every 120 s, though a connection that is closed is given
+/// up after eight retries.
+#[test]
+fn a_half_closed_host_is_not_given_up_early() {
+    let lan = "name = \"lan\"";
+    let text = WORLD.replace("SHAPE", "split").replace("LINES", &LINES.replace("LINK", ""));
+    let text = text.replace(lan, &format!("{lan}\nbursts = {{ schedule = [[\"2.5 s\", \"127.5 s\"]] }}"));
+    let mut scenario = parse(&text);
+    scenario.flows.retain(|flow| &*flow.name == "download");
+    let result = one(&scenario, 1);
+    let flow = &result.flows[0];
+    assert_eq!((flow.delivered, flow.aborted), (2_000_000, None));
+    assert!(flow.received_at.is_some_and(|at| at > Time::ZERO + Duration::from_secs(130)), "{:?}", flow.received_at);
+}

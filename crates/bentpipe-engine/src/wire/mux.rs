@@ -56,6 +56,8 @@ pub enum MuxError {
     Length(usize),
     /// A stream that would end beyond 2^62 - 1 bytes.
     Offset(u64),
+    /// A limit of more than 2^32 - 1 streams.
+    Streams(u64),
 }
 
 impl From<WireError> for MuxError {
@@ -74,6 +76,7 @@ impl fmt::Display for MuxError {
             MuxError::Reason(reason) => write!(f, "unknown reason {reason} of a reset"),
             MuxError::Length(bytes) => write!(f, "{bytes} bytes cannot stand behind this message"),
             MuxError::Offset(offset) => write!(f, "no stream reaches {offset} bytes"),
+            MuxError::Streams(streams) => write!(f, "a limit of {streams} streams is above {}", u32::MAX),
         }
     }
 }
@@ -159,7 +162,7 @@ pub fn parse(from: &[u8]) -> Result<(Message, Range<usize>), MuxError> {
         kind::HELLO => {
             let (credit, at) = varint::parse(from, at)?;
             let (streams, at) = varint::parse(from, at)?;
-            let streams = u32::try_from(streams).map_err(|_| MuxError::Length(8))?;
+            let streams = u32::try_from(streams).map_err(|_| MuxError::Streams(streams))?;
             (Message::Hello { credit, streams }, at)
         }
         kind::OPEN => {

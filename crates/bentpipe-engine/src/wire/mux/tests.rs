@@ -41,6 +41,8 @@ fn what_is_refused() {
     assert_eq!(parse(&[9, 0]), Err(MuxError::Type(9)));
     assert_eq!(parse(&[1, 0, 5, 0]), Err(MuxError::Family(5)));
     assert_eq!(parse(&[5, 0, 99]), Err(MuxError::Reason(99)));
+    let many = [&[0, 1, 0][..], &(0xc000_0001_0000_0000_u64).to_be_bytes()].concat();
+    assert_eq!(parse(&many), Err(MuxError::Streams(1 << 32)));
     assert_eq!(parse(&[2, 0, 0]), Err(MuxError::Length(0)), "data without data");
     assert_eq!(parse(&[4, 0, 0, 1]), Err(MuxError::Length(1)), "bytes behind a credit");
     let beyond = [&[2, 0][..], &[0xff; 8], b"x"].concat();

@@ -19,8 +19,8 @@ pub struct OpticalCarrier {
 }
 
 impl OpticalCarrier {
-    /// OC-n, concatenated for n > 1. `None` if no such carrier transports cells: n must be 1, 3, or four times
-    /// another valid n.
+    /// OC-n, concatenated for n > 1. `None` if no such carrier transports cells: n must be 1, or three times a power of
+    /// four, at most 768.
     pub fn new(n: u16) -> Option<Self> {
         matches!(n, 1 | 3 | 12 | 48 | 192 | 768).then_some(OpticalCarrier { n })
     }

@@ -62,10 +62,11 @@ impl Flight {
         self.sacked.holding(span.seq).is_some_and(|range| range.1 >= span.end())
     }
 
-    /// The first segment that was last sent up to transmission `order` and is not reported.
-    pub(super) fn first_missing(&self, order: u64) -> Option<usize> {
+    /// The first segment that ends after `from`, was last sent up to transmission `order` and is not reported.
+    pub(super) fn first_missing(&self, from: u64, order: u64) -> Option<usize> {
         let is_missing = |segment: &Outstanding| segment.order <= order && !self.is_sacked(&segment.span);
-        self.outstanding.iter().position(is_missing)
+        let first = self.index_after(from);
+        self.outstanding.range(first..).position(is_missing).map(|behind| first + behind)
     }
 
     /// Moves the cumulative acknowledgement to `ack`.

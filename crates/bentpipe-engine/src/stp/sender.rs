@@ -1,7 +1,7 @@
 //! STP's sender: a constant window, a timer per segment, and the repair of holes.
 //!
-//! The cost does not grow with the window: the queues in `flight.rs` are searched by bisection, and a cursor that only
-//! advances looks for holes.
+//! The cost per segment does not grow with the window: the queues in `flight.rs` are searched by bisection, and a cursor
+//! that only advances looks for holes. With polls, another cursor goes once over the window for each answer.
 
 use super::config::{Arming, StpConfig};
 use super::flight::{Flight, Outstanding};
@@ -31,6 +31,8 @@ pub struct Sender {
     /// The end of the search for holes. This way, each segment is retransmitted at most once; after that, its timer
     /// does it.
     examined: u64,
+    /// With polls: segments that end up to here are reported, or were sent after the last poll that was answered.
+    pub(super) searched: u64,
     line: Line,
     /// The end of the segment to retransmit next, and of the one that the connection is about to send.
     resend: Option<u64>,
@@ -60,6 +62,7 @@ impl Sender {
             open: false,
             flight: Flight::new(config.rto),
             examined: 0,
+            searched: 0,
             line: Line::new(config.rate),
             resend: None,
             leaving: None,
@@ -118,9 +121,11 @@ impl Sender {
         None
     }
 
-    /// The first segment that was sent before a poll and is missing in the answer.
-    fn next_missing(&self) -> Option<usize> {
-        self.flight.first_missing(self.polls.as_ref()?.lost_before)
+    /// The next segment that was sent before a poll and is missing in the answer. It must be sent again.
+    fn next_missing(&mut self) -> Option<usize> {
+        let found = self.flight.first_missing(self.searched, self.polls.as_ref()?.lost_before);
+        self.searched = found.map_or(self.seq.snd_nxt, |index| self.flight.outstanding[index].span.end());
+        found
     }
 
     /// True if the segment has a timer. Without polls, every segment has one; with polls, only those that open and
@@ -182,6 +187,7 @@ impl Sender {
     fn keep_front_alive(&mut self, now: Time) {
         if self.flight.sacked.first().is_some_and(|range| range.0 <= self.seq.snd_una) {
             self.flight.sacked.clear();
+            self.searched = 0;
         }
         if let Some(front) = self.flight.outstanding.front()
             && front.due.is_none()
@@ -257,7 +263,7 @@ impl Half for Sender {
 
     fn relisten(&mut self) {
         self.seq.forget_peer();
-        self.examined = 0;
+        (self.examined, self.searched) = (0, 0);
         self.flight.clear();
         (self.resend, self.leaving) = (None, None);
         self.polls = self.config.polls.map(Polls::new);
@@ -288,7 +294,11 @@ impl Half for Sender {
         self.keep_front_alive(cx.now);
         let is_idle = self.flight.is_empty();
         if let Some(polls) = &mut self.polls {
+            let before = polls.lost_before;
             polls.on_ack(cx.now, segment.timestamps.map(|marks| marks.echo), is_idle);
+            if polls.lost_before != before {
+                self.searched = 0;
+            }
         }
         cx.emit(|| Event::Window { cwnd: self.window, ssthresh: u64::MAX, flight: self.seq.flight() });
     }
@@ -388,6 +398,10 @@ impl Half for Sender {
         debug_assert_eq!(self.flight.is_empty(), self.seq.snd_una == self.seq.snd_nxt);
         debug_assert!(self.flight.outstanding.front().is_none_or(|front| front.span.seq == self.seq.snd_una));
         let is_watched = self.polls.as_ref().is_some_and(|polls| polls.deadline().is_some());
+        debug_assert!(self.polls.as_ref().is_none_or(|polls| {
+            self.flight.first_missing(self.searched, polls.lost_before)
+                == self.flight.first_missing(0, polls.lost_before)
+        }));
         debug_assert!(
             self.flight.is_empty() || is_watched || self.flight.deadline().is_some() || self.resend.is_some()
         );

@@ -136,3 +136,34 @@ fn a_listening_end_does_not_poll() {
     let (out, again) = end.give(3_000 * MS, Input::Segment(syn));
     assert_eq!((out.len(), again), (1, timer.map(|at| at + 2_999 * MS)));
 }
+
+/// An answer that reports nothing: all five segments go again, and the search goes on behind each. Behind the last, it is over until the
+/// next answer.
+#[test]
+fn the_search_for_missing_segments_goes_on_where_it_stopped() {
+    let mut sender = Sender::new(polling());
+    sender.skip_syn();
+    let mut ack = Segment { ack: 1, window: 5000, ..Segment::new(Flags::ACK) };
+    sender.update_window(&ack);
+    sender.established(1000, 1, true);
+    sender.write(7000);
+    let next = |sender: &mut Sender, now| {
+        let span = sender.next(now, 0)?;
+        sender.on_transmit(now, &Segment { seq: span.seq, len: span.len, ..Segment::new(Flags::ACK) });
+        Some((span.seq, span.len))
+    };
+    let mut now = Time::ZERO;
+    while next(&mut sender, now).is_some() {}
+    now = sender.deadline();
+    sender.on_time(&mut Context::silent(now)).expect("it waits for longer");
+    assert_eq!(next(&mut sender, now).map(|(_, len)| len), Some(0), "a poll");
+    now += Duration::from_millis(270);
+    ack.timestamps = Some(Timestamps { value: 0, echo: 1 });
+    sender.on_ack(&mut Context::silent(now), &ack, false, None);
+    let again = core::iter::from_fn(|| next(&mut sender, now).map(|(seq, len)| (seq, len, sender.searched)));
+    let again: Vec<_> = again.filter(|&(_, len, _)| len > 0).collect();
+    assert_eq!(again, [0, 1, 2, 3, 4].map(|n| (nth(n), 1000, nth(n + 1))));
+    // The same answer again does not begin the search anew.
+    sender.on_ack(&mut Context::silent(now), &ack, false, None);
+    assert_eq!((next(&mut sender, now), sender.searched), (None, nth(5)));
+}

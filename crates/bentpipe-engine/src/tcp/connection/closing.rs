@@ -10,7 +10,10 @@ use crate::units::Time;
 impl<S: SendingHalf> Duplex<S> {
     pub(super) fn on_close<P: Probe>(&mut self, cx: &mut Context<'_, P>) {
         match self.state {
-            State::Closed | State::Listen => self.finish(cx, Ok(())),
+            //= RFC 9293 §3.10.4: in CLOSED, return an "error: connection does not exist"
+            // How a connection has ended is not changed by it.
+            State::Closed => {}
+            State::Listen => self.finish(cx, Ok(())),
             //= RFC 9293 §3.10.4: in SYN-SENT "return 'error: closing' responses to any queued SENDs"
             State::SynSent if self.sender.sequence().written() > 0 => self.finish(cx, Err(Abort::Local)),
             State::SynSent => self.finish(cx, Ok(())),

@@ -35,7 +35,16 @@ impl<S: SendingHalf> Duplex<S> {
         if self.state == State::Closed {
             return;
         }
-        if !matches!(self.state, State::Listen | State::SynSent | State::TimeWait) {
+        let says_nothing = match self.state {
+            State::Listen | State::SynSent | State::TimeWait => true,
+            // RFC 9293 §3.10.5: in CLOSING and LAST-ACK no reset is sent. That holds if only the FIN is outstanding; a peer that may miss
+            // data is told.
+            State::Closing | State::LastAck => {
+                self.has_delivered_all() && self.sender.snd_max() == self.sender.sequence().end()
+            }
+            _ => false,
+        };
+        if !says_nothing {
             self.reset_peer(cx.now);
         }
         self.finish(cx, Err(Abort::Local));

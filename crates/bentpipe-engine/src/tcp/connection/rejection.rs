@@ -35,7 +35,7 @@ impl<S: SendingHalf> Duplex<S> {
     }
 
     /// True if the peer has acknowledged all that was written.
-    fn has_delivered_all(&self) -> bool {
+    pub(super) fn has_delivered_all(&self) -> bool {
         let seq = self.sender.sequence();
         seq.acknowledged() == seq.written()
     }

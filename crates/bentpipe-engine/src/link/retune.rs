@@ -58,7 +58,7 @@ impl<P: Wire> Link<P> {
         }
         self.busy_until = free;
         if let Some(sky) = &mut self.sky {
-            sky.follow(latest);
+            sky.follow(latest, before.sky.as_deref());
         }
         all.sort_by_key(|packet| packet.arrives);
         self.in_flight = Ring::new();
@@ -68,7 +68,7 @@ impl<P: Wire> Link<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LinkConfig, Outcome, QueueLimit};
+    use super::super::{LinkConfig, Outcome, PacketBursts, QueueLimit};
     use super::*;
     use crate::machine::Context;
     use crate::probe::Who;
@@ -163,5 +163,26 @@ mod tests {
         link.retune(at(40), &config(1_000_000, 100), 1, "sat");
         assert!(offer(&mut link, at(40), 2));
         assert_eq!(rest(&mut link), [(0, 108, true), (1, 128, false), (2, 148, true)]);
+    }
+
+    /// Losses by packet number go on as if nothing had changed: the pattern does not begin again.
+    #[test]
+    fn numbered_losses_go_on() {
+        let start = Probability::new(0.3).expect("in range");
+        for bursts in [PacketBursts::Conditional { start, again: start }, PacketBursts::Runs { start, length: 5 }] {
+            let numbered = LinkConfig { packet_bursts: Some(bursts), ..config(1_000_000, 100) };
+            let pattern = |retunes: bool| {
+                let mut link = Link::new(&numbered, 1, "sat");
+                for n in 0..100 {
+                    let now = at(10 * u64::from(n));
+                    assert!(offer(&mut link, now, n));
+                    if retunes {
+                        link.retune(now, &numbered, 1, "sat");
+                    }
+                }
+                rest(&mut link)
+            };
+            assert_eq!(pattern(true), pattern(false), "{bursts:?}");
+        }
     }
 }

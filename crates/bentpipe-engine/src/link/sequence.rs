@@ -25,6 +25,11 @@ impl PacketSequence {
         PacketSequence { config, noise: TimeNoise::named(seed, name), number: 0, in_burst: false, left: 0 }
     }
 
+    /// Goes on where the losses of earlier settings are.
+    pub(super) fn go_on(&mut self, before: &PacketSequence) {
+        (self.number, self.in_burst, self.left) = (before.number, before.in_burst, before.left);
+    }
+
     /// Returns true if the next packet is lost.
     pub(super) fn loses_next(&mut self) -> bool {
         let draw = self.noise.at(self.number, 0);

@@ -82,9 +82,12 @@ impl Sky {
         Loss { lost, in_last_piece }
     }
 
-    /// Makes all further packets arrive no earlier than `latest`.
-    pub(super) fn follow(&mut self, latest: Time) {
+    /// Makes all further packets arrive no earlier than `latest`, and goes on where the sky `before` has counted packets.
+    pub(super) fn follow(&mut self, latest: Time, before: Option<&Sky>) {
         self.last_arrival = latest;
+        if let (Some(sequence), Some(before)) = (&mut self.sequence, before.and_then(|sky| sky.sequence.as_ref())) {
+            sequence.go_on(before);
+        }
     }
 
     /// True if packets leave in the order of arrival.

@@ -413,8 +413,7 @@ fn narrowest_of<'s>(links: &[&'s LinkConfig], size: SegmentSize) -> Option<(f64,
 /// Transmission time of a packet on a line in seconds; `None` if it takes none. For cells, it includes AAL5's overhead,
 /// over the slower of the port and the line to the port.
 pub(crate) fn line_time(link: &LinkConfig, wire: u32) -> Option<f64> {
-    let rate = link.rate?;
-    let rate = link.cells.and_then(|cells| cells.line).map_or(rate, |line: Rate| line.min(rate));
+    let rate = topology::within_line(link, link.rate?);
     Some(line_bytes(link, wire) as f64 * 8.0 / rate.bits_per_second() as f64)
 }
 

@@ -255,12 +255,22 @@ pub struct PathFacts {
 
 /// The properties of a path for packets of `packet` bytes on the wire, from the delays and rates as written.
 pub fn facts(scenario: &Scenario, path: &[LinkId], packet: u32) -> PathFacts {
-    facts_by(scenario, path, packet, |link| (link.delay, link.rate))
+    facts_by(scenario, path, packet, |link| (link.delay, link.rate.map(|rate| within_line(link, rate))))
 }
 
 /// The same, from the means of the delays and rates that change.
 pub fn mean_facts(scenario: &Scenario, path: &[LinkId], packet: u32) -> PathFacts {
-    facts_by(scenario, path, packet, |link| (link.mean_delay(), mean_rate(link)))
+    facts_by(scenario, path, packet, |link| (link.mean_delay(), mean_rate(link).map(|rate| within_line(link, rate))))
+}
+
+/// The rate of a port for one pair of hosts: for cells, no more than that of the pair's line to the port.
+pub(crate) fn within_line(link: &LinkConfig, port: Rate) -> Rate {
+    link.cells.and_then(|cells| cells.line).map_or(port, |line| line.min(port))
+}
+
+/// True if the cells of a pair of hosts reach the port more slowly than it sends: its line is the narrower of the two.
+pub fn has_slow_line(link: &LinkConfig) -> bool {
+    link.rate.is_some_and(|port| within_line(link, port) < port)
 }
 
 /// The mean rate of a line: of phases half way between the ends, while there is no outage. A schedule that does not repeat has
@@ -291,6 +301,8 @@ fn facts_by(
     let slowest = links().filter_map(|(index, (_, rate))| Some((rate?, index))).min_by_key(|&(rate, _)| rate);
     let cells = |link: &LinkSpec| link.config.cells.map(|cells| cells.buffer);
     let queue = slowest.and_then(|(rate, link)| match scenario[link].config.queue.limit {
+        // Packets wait for their line to the port, without a limit.
+        _ if has_slow_line(&scenario[link].config) => None,
         _ if cells(&scenario[link]).is_some() => {
             let buffer = cells(&scenario[link]).flatten()?;
             Some(rate.time_for_ceil(buffer as u64 * cell::CELL as u64))

@@ -164,9 +164,29 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
         endless_goodput_bit_s: limit.long_run,
         hints: Vec::new(),
     };
-    let sharing = there.bottleneck_link.map_or(0, |link| carried[link.index()] - 1);
-    outlook.hints = hints::of(&outlook, flow, sharing, changes);
+    let sharing = there.bottleneck_link.map_or(0, |link| sharing(scenario, flow, link, carried));
+    let port_fills = there
+        .bottleneck_link
+        .is_some_and(|link| topology::has_slow_line(&scenario[link].config) && !lines_fit(scenario, link, carried));
+    outlook.hints = hints::of(&outlook, flow, sharing, [changes, port_fills]);
     Ok(outlook)
+}
+
+/// The number of other flows that can slow this one down at its bottleneck: if the lines to a port for cells fit it, those of the same
+/// hosts.
+fn sharing(scenario: &Scenario, flow: &FlowSpec, link: LinkId, carried: &[usize]) -> usize {
+    if !lines_fit(scenario, link, carried) {
+        return carried[link.index()] - 1;
+    }
+    scenario.flows.iter().filter(|other| (other.from, other.to) == (flow.from, flow.to)).count() - 1
+}
+
+/// True if a port for cells is as fast as the lines of all its flows together, were they all of different hosts.
+fn lines_fit(scenario: &Scenario, link: LinkId, carried: &[usize]) -> bool {
+    let config = &scenario[link].config;
+    let lines = config.cells.and_then(|cells| cells.line).zip(config.rate);
+    let count = carried[link.index()] as u64;
+    lines.is_some_and(|(line, port)| line.bits_per_second().saturating_mul(count) <= port.bits_per_second())
 }
 
 /// The number of flows whose data uses each link, in one pass: with thousands of flows, a pass for each takes minutes.

@@ -247,6 +247,33 @@ fn a_limit_above_the_mean_rate_is_explained() {
     assert!(has_mean);
 }
 
+/// Hosts with lines of their own to a port share it only if the lines together are faster than the port: two of 4 Mbit/s are not, two of
+/// 8 Mbit/s are, and then cells are lost in its buffer. A second flow of the same hosts is on the same line.
+#[test]
+fn lines_to_a_port_are_shared_by_the_flows_of_their_hosts() {
+    let hints = |line: &str, others: &str| {
+        let host = |name: &str| {
+            format!(
+                "[[links]]\nname = \"{name}\"\nbetween = [\"{name}\", \"R\"]\nrate = \"unlimited\"\ndelay = \"1 ms\"\n"
+            )
+        };
+        let flow = |from: &str| format!("[[flows]]\nfrom = \"{from}\"\nto = \"B\"\nbytes = \"1 MB\"\n");
+        let links = [host("A"), host("C")].concat();
+        let flows: String = ["A"].into_iter().chain(others.split_whitespace()).map(flow).collect();
+        let text = format!(
+            "name = \"t\"\n{links}[[links]]\nname = \"port\"\nbetween = [\"R\", \"B\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+             framing = \"aal5\"\natm = {{ line = \"{line}\", buffer = \"100 cells\" }}\n{flows}"
+        );
+        let scenario = Scenario::parse(&text, "port.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        let hints = Outlook::new(&scenario).expect("reachable").flows.remove(0).hints.join("\n");
+        (hints.contains("share"), hints.contains("the queue is unlimited"))
+    };
+    assert_eq!(hints("4 Mbit/s", ""), (false, true));
+    assert_eq!(hints("4 Mbit/s", "C"), (false, true));
+    assert_eq!(hints("8 Mbit/s", "C"), (true, false));
+    assert_eq!(hints("4 Mbit/s", "A"), (true, true));
+}
+
 #[test]
 fn hints_know_what_ends_slow_start() {
     let hint = |window: &str| {

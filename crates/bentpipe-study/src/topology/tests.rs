@@ -116,6 +116,28 @@ fn facts_by_hand() {
     assert_eq!(bandwidth_delay_product(&there, &facts(&scenario, &back, 1000)), Some(Bytes::new(132_500)));
 }
 
+/// Cells of a pair of hosts reach the port over the pair's own line. If that is slower than the port, a pair can use no more, and its
+/// packets wait for the line instead of in the port's buffer.
+#[test]
+fn a_slow_line_to_a_port_is_the_bottleneck() {
+    let of = |line: &str| {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"port\"\nbetween = [\"A\", \"B\"]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n\
+             framing = \"aal5\"\natm = {{ line = \"{line}\", buffer = \"100 cells\" }}\n"
+        );
+        let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        [facts, mean_facts].map(|facts| {
+            let facts = facts(&scenario, &[LinkId(0)], 1000);
+            (facts.bottleneck.expect("a line").bits_per_second(), facts.queue)
+        })
+    };
+    // 100 cells of 53 B at 10 Mbit/s.
+    let port = (10_000_000, Some(Duration::from_micros(4240)));
+    assert_eq!(of("unlimited"), [port; 2]);
+    assert_eq!(of("10 Mbit/s"), [port; 2]);
+    assert_eq!(of("2 Mbit/s"), [(2_000_000, None); 2]);
+}
+
 /// Where two lines are equally slow, packets wait for the first one on the way; on the way back the numbers of the links fall.
 #[test]
 fn of_equal_lines_the_first_on_the_path_is_the_bottleneck() {

@@ -9,8 +9,13 @@ use bentpipe_study::scenario::{FlowKind, FlowSpec, TcpFlow, Workload};
 use super::FlowOutlook;
 
 /// The sentences; `sharing` is the number of other flows on the bottleneck, `changes` whether the rate of a line on the data's path
-/// changes.
-pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize, changes: bool) -> Vec<String> {
+/// changes, `port_fills` whether the lines of several flows, each without a limit to its queue, may fill the port behind them.
+pub(super) fn of(
+    outlook: &FlowOutlook,
+    flow: &FlowSpec,
+    sharing: usize,
+    [changes, port_fills]: [bool; 2],
+) -> Vec<String> {
     let mut hints = Vec::new();
     if changes && outlook.limit_time_s.is_some() {
         let mean = outlook
@@ -43,7 +48,7 @@ pub(super) fn of(outlook: &FlowOutlook, flow: &FlowSpec, sharing: usize, changes
             quic.idle_timeout.as_millis_f64()
         ));
     }
-    if outlook.queue.is_none() && outlook.bottleneck.is_some() {
+    if outlook.queue.is_none() && outlook.bottleneck.is_some() && !port_fills {
         hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
     }
     if outlook.mean_loss > 0.0 {

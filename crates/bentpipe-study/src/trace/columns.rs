@@ -26,7 +26,7 @@ pub enum Format {
 impl Format {
     /// From the file extension: `.csv`, `.parquet`.
     pub fn of(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Format::Csv),
             "parquet" => Some(Format::Parquet),
             _ => None,

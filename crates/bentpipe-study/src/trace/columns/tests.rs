@@ -62,6 +62,13 @@ fn csv_has_a_line_per_event() {
 }
 
 #[test]
+fn endings_may_have_capitals() {
+    assert_eq!(Format::of(Path::new("EVENTS.CSV")), Some(Format::Csv));
+    assert_eq!(Format::of(Path::new("events.Parquet")), Some(Format::Parquet));
+    assert_eq!(Format::of(Path::new("events.txt")), None);
+}
+
+#[test]
 fn parquet_says_the_same_as_csv() {
     let folder = tempfile::tempdir().expect("a folder");
     let (csv_path, parquet_path) = (folder.path().join("events.csv"), folder.path().join("events.parquet"));

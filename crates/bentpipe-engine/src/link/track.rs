@@ -133,6 +133,13 @@ impl Track {
         self.period
     }
 
+    /// The index of a step at the end of the period to another value than the one with which the period begins: it never holds.
+    pub fn never_holds(&self) -> Option<usize> {
+        let at_start = self.piece(Time::ZERO).at(Time::ZERO);
+        let is_lost = |change: &Change| Some(change.at) == self.period && change.value != at_start;
+        self.changes.iter().position(is_lost)
+    }
+
     /// All values that it reaches: the initial value, and the value of each change.
     pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
         core::iter::once(self.initial).chain(self.changes.iter().map(|change| change.value))
@@ -227,6 +234,19 @@ mod tests {
     fn a_step_at_the_end_of_a_ramp_or_at_zero() {
         let track = Track::new(1, vec![change(0, 0, 2), change(10, 10, 4), change(20, 0, 9)], None).expect("in order");
         assert_eq!([0, 10, 15, 20].map(|ms| track.piece(at(ms)).at(at(ms))), [2, 2, 3, 9]);
+    }
+
+    #[test]
+    fn a_step_at_the_period_never_holds() {
+        let of = |changes, period: Option<u64>| {
+            Track::new(1, changes, period.map(Duration::from_millis)).expect("in order").never_holds()
+        };
+        assert_eq!(of(vec![change(5, 0, 2), change(15, 0, 3)], Some(15)), Some(1));
+        assert_eq!(of(vec![change(5, 0, 2), change(15, 0, 1)], Some(15)), None, "it begins with 1 anyway");
+        assert_eq!(of(vec![change(0, 0, 2), change(15, 0, 2)], Some(15)), None, "it begins with 2 anyway");
+        assert_eq!(of(vec![change(5, 10, 2)], Some(15)), None, "a ramp has held until then");
+        assert_eq!(of(vec![change(15, 0, 3)], Some(16)), None);
+        assert_eq!(of(vec![change(15, 0, 3)], None), None);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Scenario {
         Ok(Scenario::load_with_warnings(path, overrides)?.0)
     }
 
-    /// Like [`Scenario::load`], and also returns warnings about renamed keys.
+    /// Like [`Scenario::load`], and also returns warnings: renamed keys, and settings that are allowed but have no effect or harm.
     ///
     /// # Errors
     /// Returns all mistakes in the file, the overrides and the traces they name.
@@ -93,7 +93,7 @@ impl Scenario {
         Ok(Scenario::parse_with_warnings(text, file_name, overrides)?.0)
     }
 
-    /// Like [`Scenario::parse`], and also returns warnings about renamed keys.
+    /// Like [`Scenario::parse`], and also returns warnings: renamed keys, and settings that are allowed but have no effect or harm.
     ///
     /// # Errors
     /// Returns all mistakes in the text, the overrides and the traces they name.

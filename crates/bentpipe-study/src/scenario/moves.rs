@@ -36,7 +36,10 @@ impl<'a> Lane<'a> {
             return Some(None);
         }
         let (n, message) = match Track::new(initial, self.changes, period) {
-            Ok(track) => return Some(Some(Arc::new(track))),
+            Ok(track) => match track.never_holds() {
+                Some(n) => (n, "the change never holds: at `schedule_period` the schedule starts again"),
+                None => return Some(Some(Arc::new(track))),
+            },
             Err(BadTrack::Overlaps(n)) => (n, "the change begins before the previous one of this setting has ended"),
             Err(BadTrack::AfterPeriod(n)) => (n, "the change ends after `schedule_period`"),
             Err(BadTrack::ShortPeriod) => unreachable!("a short period has been refused"),

@@ -4,7 +4,7 @@
 use bentpipe_engine::link::{BadTrack, Change, Track};
 use bentpipe_engine::units::{Duration, Probability};
 use bentpipe_language::error::{Mistake, Problems, Span};
-use bentpipe_language::quantity::{DURATION, RATE, parse_probability};
+use bentpipe_language::quantity::{DURATION, RATE, format_duration, parse_probability};
 use bentpipe_language::reader::{Item, View};
 use bentpipe_language::shape::{Field, Shape};
 
@@ -231,7 +231,14 @@ fn join(
     };
     let changes = read.values.iter().map(|&(at, value)| Change { at, over: Duration::ZERO, value }).collect();
     let (message, span) = match Track::new(initial, changes, Some(period)) {
-        Ok(track) => return Some(track),
+        Ok(track) => {
+            if let Some(n) = track.never_holds() {
+                let message = format!("the value never holds: at {} the trace starts again", format_duration(period));
+                let help = "a longer `period`, if it should hold".to_owned();
+                problems.warn(read.spans[n], Mistake::new(&item.path, message).help(help));
+            }
+            return Some(track);
+        }
         Err(BadTrack::Overlaps(n)) => ("a time is earlier than the previous one", read.spans[n]),
         Err(BadTrack::AfterPeriod(n)) => ("a time is after the period", read.spans[n]),
         Err(BadTrack::ShortPeriod) => ("the trace is shorter than 1 ms", item.node.span),

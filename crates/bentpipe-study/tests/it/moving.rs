@@ -143,6 +143,39 @@ fn a_series_of_a_file() {
     );
 }
 
+/// At the period a trace or a schedule starts again, so a value of that instant never holds, unless it is the one that begins the period.
+/// Recordings may have a last sample there; who writes a change there has made a mistake.
+#[test]
+fn a_value_at_the_period_never_holds() {
+    let read = |more: &str| {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"9 ms\"\n{more}\n\
+             [[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
+        );
+        Scenario::parse_with_warnings(&text, "t.toml", &[])
+            .map(|(_, warnings)| warnings.to_string())
+            .map_err(|errors| errors.to_string())
+    };
+    let values = |last: &str, period: &str| {
+        read(&format!("delay_trace = {{ values = [[\"0 s\", \"20 ms\"], [\"1 s\", \"{last}\"]]{period} }}"))
+    };
+    let said = values("30 ms", ", period = \"1 s\"").expect("a trace");
+    assert!(
+        said.contains("t.toml:7:") && said.contains("the value never holds: at 1 s the trace starts again"),
+        "{said}"
+    );
+    assert_eq!(values("20 ms", ", period = \"1 s\"").as_deref(), Ok(""), "it holds from then on anyway");
+    assert_eq!(values("30 ms", "").as_deref(), Ok(""), "by default it holds for a second");
+    let schedule = |last: &str| {
+        read(&format!(
+            "schedule = [{{ at = \"1 s\", delay = \"5 ms\" }}, {{ at = \"2 s\", delay = \"{last}\" }}]\nschedule_period = \"2 s\""
+        ))
+    };
+    let said = schedule("7 ms").expect_err("a mistake");
+    assert!(said.contains("t.toml:7:") && said.contains("at `schedule_period` the schedule starts again"), "{said}");
+    assert_eq!(schedule("9 ms").as_deref(), Ok(""));
+}
+
 /// 1.5 MB with headers: 1 MB in the first second at 8 Mbit/s, the rest in 4 s at 1 Mbit/s, and 100 ms on the way. The mean rate would
 /// allow less.
 #[test]

@@ -12,7 +12,8 @@ use super::grammar::{STP, TIMERS};
 use super::model::StpFlow;
 use super::workloads::{amount, workload};
 
-/// Payload bytes of a segment: at most what fits an IP packet, at least what every host accepts (RFC 791 §3.2).
+/// Payload bytes of a segment: at most what fits an IP packet, at least what fits one of 68 bytes, which is never fragmented (RFC 791
+/// §3.2).
 const MSS: (u64, u64) = (28, 65_000);
 
 pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> {

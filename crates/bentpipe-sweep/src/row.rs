@@ -33,7 +33,7 @@ pub struct Row {
 pub struct FlowRow {
     /// Its name.
     pub name: Arc<str>,
-    /// Its TCP variant; `None` for UDP.
+    /// Its TCP variant, `stp`, or `quic-` and the congestion control; `None` for UDP.
     pub variant: Option<Arc<str>>,
     /// Payload at the receiver, bytes.
     pub bytes: u64,

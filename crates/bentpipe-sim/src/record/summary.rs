@@ -49,9 +49,9 @@ pub struct FlowSummary {
     pub from: String,
     /// The node that receives, or responds.
     pub to: String,
-    /// Name of its TCP variant; `None` for UDP.
+    /// Name of its TCP variant, `stp`, or `quic-` and the congestion control; `None` for UDP.
     pub variant: Option<String>,
-    /// Name of its TCP profile; `None` for UDP.
+    /// Name of its TCP profile; `None` for STP, QUIC and UDP.
     pub profile: Option<String>,
     /// When it started, seconds.
     pub start_s: f64,

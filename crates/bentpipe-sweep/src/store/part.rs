@@ -44,7 +44,12 @@ const COLUMNS: &[Column] = &[
     ),
     column("run_x_limit", Kind::Real, false, "Ratio of `value` to the physical limit."),
     column("flow", Kind::Text, true, "Name of the flow."),
-    column("flow_variant", Kind::Text, false, "Its TCP variant; empty for UDP."),
+    column(
+        "flow_variant",
+        Kind::Text,
+        false,
+        "Its TCP variant, `stp`, or `quic-` and the congestion control; empty for UDP.",
+    ),
     column("bytes", Kind::Integer, true, "Payload at the receiver, bytes."),
     column(
         "time_s",

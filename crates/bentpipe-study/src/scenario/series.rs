@@ -229,6 +229,11 @@ fn join(
         item.refuse(problems, "the trace has no values", Some(expected.to_owned()));
         return None;
     };
+    // Many values at a long interval: the text of the scenario would have times that cannot be read.
+    if let Err(bad) = DURATION.parse(&format_duration(period)) {
+        item.refuse(problems, format!("the trace is too long: {}", bad.message), None);
+        return None;
+    }
     let changes = read.values.iter().map(|&(at, value)| Change { at, over: Duration::ZERO, value }).collect();
     let (message, span) = match Track::new(initial, changes, Some(period)) {
         Ok(track) => {

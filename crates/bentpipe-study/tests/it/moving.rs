@@ -138,6 +138,9 @@ fn a_series_of_a_file() {
     assert!(said(short, "").contains("a time is after the period"));
     let slow = "delay_trace = { file = \"sky.txt\", interval = \"10 us\" }";
     assert!(said(slow, "1\n").contains("interval` is too short"));
+    let long = "delay_trace = { file = \"sky.txt\", interval = \"60000000 s\" }";
+    assert!(said(long, "1 2\n").contains("the trace is too long: `120000000 s` is more than 100000000 s"));
+    assert!(scenario(long, "1\n").is_ok());
     assert!(
         said("delay_trace = { period = \"1 s\" }", "").contains("must have exactly one of `file`, `text` and `values`")
     );

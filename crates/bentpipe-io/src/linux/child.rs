@@ -31,8 +31,11 @@ pub enum Ask {
     HangUp,
 }
 
-/// Asks a program to end; has no effect if it has already ended.
-pub fn ask(child: &Child, how: Ask) {
+/// Asks a program to end; has no effect if it has already ended. Then it is waited for here: its number may be another process's.
+pub fn ask(child: &mut Child, how: Ask) {
+    if !matches!(child.try_wait(), Ok(None)) {
+        return;
+    }
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     let signal = match how {
         Ask::Terminate => nix::sys::signal::Signal::SIGTERM,
@@ -49,6 +52,9 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use nix::errno::Errno;
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
+
     use super::*;
 
     #[test]
@@ -58,5 +64,18 @@ mod tests {
             exit_code(child.wait().expect("ours"))
         };
         assert_eq!((code("exit 7"), code("kill -9 $$"), code("true")), (7, 137, 0));
+    }
+
+    #[test]
+    fn a_program_that_has_ended_is_waited_for_before_its_number_is_used() {
+        let mut child = spawn(&mut Command::new("true")).expect("it is there");
+        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+        let look = || waitid(Id::Pid(pid), flags).map(|_| ());
+        assert_eq!(look(), Ok(()), "it ends");
+        ask(&mut child, Ask::Terminate);
+        assert_eq!(look(), Err(Errno::ECHILD), "it has been waited for");
+        ask(&mut child, Ask::Terminate);
+        assert!(child.wait().expect("ours").success());
     }
 }

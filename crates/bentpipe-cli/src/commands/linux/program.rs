@@ -87,7 +87,7 @@ impl Program {
     /// Asks it to end, once, and kills it if it does not.
     pub(super) fn ask_to_end(&mut self, now: Time) {
         if self.kill_at.is_none() {
-            ask(&self.child, self.ask);
+            ask(&mut self.child, self.ask);
             self.kill_at = Some(now + GRACE);
         }
     }

@@ -78,7 +78,7 @@ impl Process {
         }
         let begin = Instant::now();
         // It measures once a second, and when it is asked to read its file again.
-        child::ask(&self.child, Ask::HangUp);
+        child::ask(&mut self.child, Ask::HangUp);
         loop {
             let status = self.status()?;
             let took = begin.elapsed();

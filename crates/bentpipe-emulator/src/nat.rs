@@ -5,7 +5,7 @@ use std::io;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use bentpipe_io::{Made, Session, program};
 
@@ -134,17 +134,21 @@ fn rules(table: &str, device: &str, addressing: Addressing, local: Option<IpAddr
 }
 
 fn nft(rules: &str) -> io::Result<()> {
-    let mut child = program("nft")
-        .args(["-f", "-"])
+    feed(program("nft").args(["-f", "-"]), rules)
+}
+
+/// Runs nft, or what a test takes for it. Its own message says more than the error of a pipe whose reader has ended.
+fn feed(nft: &mut Command, rules: &str) -> io::Result<()> {
+    let mut child = nft
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| io::Error::new(error.kind(), format!("nft: {error}")))?;
-    child.stdin.take().expect("piped").write_all(rules.as_bytes())?;
+    let written = child.stdin.take().expect("piped").write_all(rules.as_bytes());
     let output = child.wait_with_output()?;
     match output.status.success() {
-        true => Ok(()),
+        true => written,
         false => Err(io::Error::other(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim()))),
     }
 }
@@ -163,6 +167,13 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         fs::write(file.path(), b"# caf\xe9\nnameserver 192.0.2.53\n").expect("room");
         assert_eq!(servers(&text(file.path()).expect("readable")), [IpAddr::from([192, 0, 2, 53])]);
+    }
+
+    /// The input is longer than a pipe holds, so the write fails for certain.
+    #[test]
+    fn a_program_that_reads_nothing_is_heard() {
+        let error = feed(Command::new("sh").args(["-c", "echo not permitted >&2; exit 1"]), &"x".repeat(1 << 20));
+        assert_eq!(error.expect_err("it fails").to_string(), "nft: not permitted");
     }
 
     #[test]

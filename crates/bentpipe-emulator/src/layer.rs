@@ -28,10 +28,8 @@ pub(super) struct LayerEnd {
     wakes: Option<Time>,
     /// When the next poll was scheduled.
     since: Time,
-    /// Destinations of the packets that this end delivers: the first one, and a table by address as soon as there is
-    /// another.
-    first: Option<EndId>,
-    others: BTreeMap<Vec<u8>, EndId>,
+    /// Destinations of the packets that this end delivers.
+    destinations: Destinations,
     buffer: Vec<u8>,
 }
 
@@ -62,7 +60,7 @@ impl LayerEnd {
         let mtu = links[layer.over[side].index()].config.mtu.map_or(max, |mtu| mtu.min(max)) as usize;
         let buffer = vec![0; endpoint.max_frame()];
         let (wakes, since) = (None, Time::ZERO);
-        Ok(LayerEnd { endpoint, mtu, too_long: 0, wakes, since, first: None, others: BTreeMap::new(), buffer })
+        Ok(LayerEnd { endpoint, mtu, too_long: 0, wakes, since, destinations: Destinations::default(), buffer })
     }
 
     /// When to poll this end, and when that was scheduled.
@@ -111,15 +109,12 @@ impl LayerEnd {
 
     /// Stores the destination of a packet that this end will deliver.
     pub(super) fn remember(&mut self, packet: &[u8], to: EndId) {
-        let first = *self.first.get_or_insert(to);
-        if to != first || !self.others.is_empty() {
-            self.others.insert(addresses(packet).to_vec(), to);
-        }
+        self.destinations.remember(addresses(packet), to);
     }
 
     /// The destination of a packet that this end delivers.
     pub(super) fn bound_for(&self, packet: &[u8]) -> Option<EndId> {
-        self.others.get(addresses(packet)).copied().or(self.first)
+        self.destinations.of(addresses(packet))
     }
 
     /// Number of packets that were too long. They never reached the link.
@@ -137,6 +132,37 @@ impl LayerEnd {
     }
 }
 
+/// Number of pairs of addresses after which those that do not return are forgotten: the outside has any number of addresses, but
+/// those of the packets on the way are not so many.
+const MAX_PAIRS: usize = 1 << 16;
+
+/// The destinations of packets by their addresses: the first one, and a table as soon as there is another.
+#[derive(Debug, Default)]
+struct Destinations {
+    first: Option<EndId>,
+    /// The pairs seen last, at most [`MAX_PAIRS`].
+    recent: BTreeMap<Vec<u8>, EndId>,
+    /// As many from before them.
+    older: BTreeMap<Vec<u8>, EndId>,
+}
+
+impl Destinations {
+    fn remember(&mut self, addresses: &[u8], to: EndId) {
+        let first = *self.first.get_or_insert(to);
+        if to == first && self.recent.is_empty() || self.recent.get(addresses) == Some(&to) {
+            return;
+        }
+        if self.recent.len() == MAX_PAIRS {
+            self.older = std::mem::take(&mut self.recent);
+        }
+        self.recent.insert(addresses.to_vec(), to);
+    }
+
+    fn of(&self, addresses: &[u8]) -> Option<EndId> {
+        self.recent.get(addresses).or_else(|| self.older.get(addresses)).copied().or(self.first)
+    }
+}
+
 fn context(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
     Context { now, who: Who(0), probe }
 }
@@ -144,4 +170,27 @@ fn context(now: Time, probe: &mut NoProbe) -> Context<'_, NoProbe> {
 /// The source and destination addresses; empty if it is not an IP packet.
 fn addresses(packet: &[u8]) -> &[u8] {
     ip::peek(packet).map_or(&[], |seen| &packet[seen.addresses])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each address of the outside left an entry for ever.
+    #[test]
+    fn a_scan_of_the_outside_does_not_fill_the_memory() {
+        let pair = |n: usize| (n as u64).to_be_bytes();
+        let mut destinations = Destinations::default();
+        destinations.remember(b"to the first", EndId(1));
+        destinations.remember(b"to another", EndId(2));
+        for n in 0..3 * MAX_PAIRS {
+            destinations.remember(&pair(n), EndId(n as u32 % 3));
+            destinations.remember(b"to another", EndId(2));
+            assert_eq!(destinations.of(&pair(n)), Some(EndId(n as u32 % 3)));
+        }
+        // Those of the packets on the way are known, also around a change of tables.
+        assert_eq!(destinations.of(&pair(2 * MAX_PAIRS)), Some(EndId((2 * MAX_PAIRS) as u32 % 3)));
+        assert_eq!((destinations.of(b"to another"), destinations.of(&pair(2))), (Some(EndId(2)), Some(EndId(1))));
+        assert!(destinations.recent.len() + destinations.older.len() <= 2 * MAX_PAIRS);
+    }
 }

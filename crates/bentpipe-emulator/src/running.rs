@@ -48,6 +48,26 @@ pub struct Traffic {
     pub writes: u64,
 }
 
+/// What devices have counted since they exist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    writes: u64,
+    refused: u64,
+    overruns: u64,
+}
+
+impl Counts {
+    fn of(devices: &[TrainTun]) -> io::Result<Self> {
+        devices.iter().try_fold(Counts::default(), |sum, device| {
+            Ok(Counts {
+                writes: sum.writes + device.written(),
+                refused: sum.refused + device.refused(),
+                overruns: sum.overruns + device.overruns()?,
+            })
+        })
+    }
+}
+
 /// Links in real time between devices.
 #[derive(Debug)]
 pub struct Emulator {
@@ -66,9 +86,9 @@ pub struct Emulator {
     traffic: Traffic,
     tap: Option<Tap>,
     ready: Vec<u64>,
-    /// Drops at the devices from before the links began: changing the length of a queue loses what the kernel announces
-    /// meanwhile (IPv6).
-    dropped_before: u64,
+    /// The devices' counters when the links began. Changing the length of a queue loses what the kernel announces meanwhile
+    /// (IPv6), and after a restart the devices are no new ones.
+    before: Counts,
     /// True if a device has more packets than one turn reads.
     unread: bool,
     /// When the last turn found its packets.
@@ -91,7 +111,7 @@ impl Emulator {
             waiter.watch(device, mark as u64)?;
         }
         let default = PortId::first(network.ports().len()).map(|port| network.only_neighbour(port)).collect();
-        let dropped_before = devices.iter().map(TrainTun::overruns).sum::<io::Result<u64>>()?;
+        let before = Counts::of(&devices)?;
         let hosts = network.ports().iter().map(|port| port.host).collect();
         Ok(Emulator {
             clock,
@@ -107,7 +127,7 @@ impl Emulator {
             traffic: Traffic::default(),
             tap: None,
             ready: Vec::new(),
-            dropped_before,
+            before,
             unread: false,
             found_at: Time::ZERO,
             is_dense: false,
@@ -161,7 +181,8 @@ impl Emulator {
 
     /// Counters of the loop.
     pub fn traffic(&self) -> Traffic {
-        Traffic { writes: self.devices.iter().map(TrainTun::written).sum(), ..self.traffic }
+        let writes = self.devices.iter().map(TrainTun::written).sum::<u64>() - self.before.writes;
+        Traffic { writes, ..self.traffic }
     }
 
     /// Number of calls of [`Emulator::turn`].
@@ -171,7 +192,7 @@ impl Emulator {
 
     /// Number of packets that hosts' stacks did not accept.
     pub fn refused(&self) -> u64 {
-        self.devices.iter().map(TrainTun::refused).sum()
+        self.devices.iter().map(TrainTun::refused).sum::<u64>() - self.before.refused
     }
 
     /// Number of trains or single packets that hosts sent and the kernel dropped because the device's queue was full.
@@ -180,8 +201,7 @@ impl Emulator {
     /// # Errors
     /// Fails if a device no longer exists.
     pub fn overruns(&self) -> io::Result<u64> {
-        let all = self.devices.iter().map(TrainTun::overruns).sum::<io::Result<u64>>()?;
-        Ok(all.saturating_sub(self.dropped_before))
+        Ok(Counts::of(&self.devices)?.overruns.saturating_sub(self.before.overruns))
     }
 
     /// Counters of the links, in the scenario's order.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration as StdDuration;
 
-use bentpipe_emulator::{HostId, Lab, Tap};
+use bentpipe_emulator::{HostId, Lab, Tap, Traffic};
 use bentpipe_engine::units::Duration;
 use bentpipe_engine::wire::checksum::Checksum;
 use bentpipe_io::Namespace as Host;
@@ -23,15 +23,19 @@ const USUAL: [&str; 2] = ["4 Gbit/s", "2 Gbit/s"];
 /// A train of 20 datagrams passes within half a microsecond, which is less than one iteration of the loop.
 const AT_ONCE: [&str; 2] = ["400 Gbit/s", "400 Gbit/s"];
 
-fn lab([near, far]: [&str; 2], link: &str, routers: &[&str]) -> Option<(MutexGuard<'static, ()>, Lab)> {
-    Namespace::new()?;
-    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+fn scenario([near, far]: [&str; 2], link: &str) -> Scenario {
     let text = format!(
         "name = \"test\"\n[[links]]\nname = \"near\"\nbetween = [\"A\", \"R\"]\nrate = \"{near}\"\ndelay = \"1 ms\"\n\
          queue = \"1 s\"\n[[links]]\nname = \"far\"\nbetween = [\"R\", \"B\"]\nrate = \"{far}\"\ndelay = \"1 ms\"\n\
          queue = \"1 s\"\n{link}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
     );
-    let scenario = Scenario::parse(&text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    Scenario::parse(&text, "test.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn lab(rates: [&str; 2], link: &str, routers: &[&str]) -> Option<(MutexGuard<'static, ()>, Lab)> {
+    Namespace::new()?;
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let scenario = scenario(rates, link);
     let routers: Vec<_> = routers.iter().map(|name| scenario.node(name).expect("a node")).collect();
     Some((one, Lab::build(&scenario, &routers).expect("root may")))
 }
@@ -221,4 +225,18 @@ fn what_has_no_path_is_counted_once() {
     assert_eq!(traffic.sent, 0, "{traffic:?}");
     // Beside what kernels announce.
     assert!(traffic.foreign >= 10, "{traffic:?}");
+}
+
+/// The devices stay, and what they had counted was reported as that of the links that began.
+#[test]
+fn links_that_start_again_count_from_zero() {
+    let Some((_one, mut lab)) = lab(USUAL, "", &[]) else { return };
+    let [(near, _), (_, [far, _])] = ends(&lab);
+    let socket = near.inside(|| UdpSocket::bind("0.0.0.0:0")).expect("ports are left");
+    socket.send_to(&[7; 100], (far, 9)).expect("there is a route");
+    while lab.emulator().traffic().writes == 0 {
+        lab.emulator_mut().turn(None).expect("the devices are there");
+    }
+    lab.restart(&scenario(USUAL, "")).expect("descriptors are left");
+    assert_eq!((lab.emulator().traffic(), lab.emulator().refused()), (Traffic::default(), 0));
 }

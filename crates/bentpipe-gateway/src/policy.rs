@@ -11,6 +11,8 @@ use std::ops::RangeInclusive;
 
 mod text;
 
+pub(crate) use text::digits;
+
 /// An address prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prefix {

@@ -135,6 +135,9 @@ fn what_cannot_be_read_is_said() {
     for (text, expected) in [
         ("10.0.0.0/33", "`33` is not a prefix length from 0 to 32"),
         ("2001:db8::/129", "from 0 to 128"),
+        ("10.0.0.0/+8", "`+8` is not a prefix length"),
+        ("10.0.0.0/8:+80", "not a port"),
+        ("10.0.0.0/8:80-+90", "not a port or a range"),
         ("10.1.2.3/8", "bits beyond the first 8"),
         ("example.org:80", "not an IP address"),
         ("10.0.0.0/8:0", "not a port"),

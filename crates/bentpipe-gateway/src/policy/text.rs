@@ -24,7 +24,7 @@ impl FromStr for Prefix {
         let address: IpAddr = address.parse().map_err(|_| format!("`{address}` is not an IP address"))?;
         let Some(bits) = bits else { return Ok(Prefix::host(address)) };
         let max = Prefix::host(address).bits;
-        let number = bits.parse().ok().filter(|&bits: &u8| bits <= max);
+        let number = digits(bits).filter(|&bits: &u8| bits <= max);
         let bits = number.ok_or_else(|| format!("`{bits}` is not a prefix length from 0 to {max}"))?;
         Prefix::new(address, bits).ok_or(format!("{address} has bits beyond the first {bits}"))
     }
@@ -59,9 +59,14 @@ impl FromStr for Destination {
 
 fn ports(text: &str) -> Result<std::ops::RangeInclusive<u16>, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let port = |text: &str| text.parse::<u16>().ok().filter(|&port| port > 0);
+    let port = |text: &str| digits::<u16>(text).filter(|&port| port > 0);
     match (port(first), port(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
         _ => Err(format!("`{text}` is not a port or a range of ports")),
     }
+}
+
+/// A number written with digits alone. Rust also takes `+8`.
+pub(crate) fn digits<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -11,6 +11,8 @@ use bentpipe_language::kind::Kind;
 use bentpipe_language::reader::{Item, View, entry_name};
 use bentpipe_language::text;
 
+use crate::policy::digits;
+
 use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SPLIT, UPLINK, WITHOUT_PEER};
 use super::peers::{peers, tunnel};
 use super::taken::{interfaces, taken};
@@ -243,7 +245,7 @@ fn link(item: &Item<'_>, problems: &mut Problems) -> Option<LinkTable> {
 fn network(item: &Item<'_>, problems: &mut Problems) -> Option<(IpAddr, u8)> {
     let text = item.text(problems)?;
     let read = text.split_once('/').and_then(|(address, bits)| {
-        let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
+        let (address, bits): (IpAddr, u8) = (address.parse().ok()?, digits(bits)?);
         (bits <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, bits))
     });
     if read.is_none() {

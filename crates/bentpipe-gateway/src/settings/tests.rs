@@ -137,7 +137,7 @@ round_trip = 600
 
 [link]
 device = "tun 0"
-addresses = ["10.8.0.1/40", "10.9.0.1/40"]
+addresses = ["10.8.0.1/40", "10.9.0.1/+24"]
 memory = 24
 throughput_advice = "much"
 "#;

@@ -242,10 +242,14 @@ impl Carrier {
         self.endpoint.as_ref().and_then(|endpoint| endpoint.end().rate())
     }
 
+    /// True if the sender finds its share of the configured rate; false if it expects all of it.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.config.layer.rate_control != RateControl::Provisioned
+    }
+
     /// The configured rate and the current one, if the link is up and the sender expects all of the configured one.
     pub(crate) fn provisioned(&self) -> Option<(Rate, Rate)> {
-        let is_provisioned = self.config.layer.rate_control == RateControl::Provisioned;
-        self.rate_told().zip(self.rate_used()).filter(|_| is_provisioned)
+        self.rate_told().zip(self.rate_used()).filter(|_| !self.is_shared())
     }
 
     /// The counters.

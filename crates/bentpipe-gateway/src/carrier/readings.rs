@@ -104,6 +104,8 @@ impl Readings {
         all.add("satellite", "told_bytes_per_second", "bentpipe_gateway_rate_told_bytes_per_second", help, told);
         let help = "Rate that the sender uses now.";
         all.add("satellite", "used_bytes_per_second", "bentpipe_gateway_rate_used_bytes_per_second", help, used);
+        let help = "1 if the sender shares the link (`satellite.shared`): the rate that it uses is then its share.";
+        all.add("satellite", "shared", "bentpipe_gateway_rate_shared", help, Flag(carrier.is_shared()));
     }
 }
 

@@ -109,6 +109,7 @@ fn the_text_is_strictly_what_prometheus_reads() {
     };
     assert_eq!(value("bentpipe_gateway_link_up", None), Some(0.0));
     assert_eq!(value("bentpipe_gateway_rate_told_bytes_per_second", None), Some(1e6));
+    assert_eq!(value("bentpipe_gateway_rate_shared", None), Some(0.0));
     assert_eq!(value("bentpipe_gateway_packets_resent_total", Some(("channel", "0"))), Some(0.0));
     assert_eq!(value("bentpipe_gateway_peer_info", Some(("peer", "127.0.0.1:9"))), Some(1.0));
     // Not known yet, so absent.

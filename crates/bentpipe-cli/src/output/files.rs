@@ -5,7 +5,7 @@ use std::fs::Metadata;
 use std::io::ErrorKind;
 #[cfg(unix)]
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bentpipe_study::output::{check, is_stdout, is_stream};
 
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 type Identity = (u64, u64);
 /// What a file has under all its names but hard links, of which Windows tells nothing: its full path.
 #[cfg(not(unix))]
-type Identity = std::path::PathBuf;
+type Identity = PathBuf;
 
 /// The files that a command reads: no output replaces them, under whatever name.
 #[derive(Debug, Default)]
@@ -90,16 +90,30 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
 /// Where a report goes.
 pub(crate) type Print = fn(&str) -> Result<(), Failure>;
 
+/// The full path of a file, which need not be there, without links to it or to its folder.
+fn full(path: &Path) -> PathBuf {
+    let in_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(std::fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    };
+    std::fs::canonicalize(path).ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
+}
+
 /// Where the report of a command goes that reads `inputs` and also writes `files`: to standard error if one of them is standard output.
 ///
 /// # Errors
 /// Wrong usage if two files are standard output, if two are the same file, or if one is an input of the command.
 pub(crate) fn beside(inputs: &Inputs, files: &[Option<&Path>]) -> Result<Print, Failure> {
     files.iter().flatten().try_for_each(|path| inputs.refuse(path))?;
-    let mut named: Vec<&Path> = files.iter().flatten().copied().filter(|path| !is_stream(path)).collect();
+    let mut named: Vec<_> =
+        files.iter().flatten().filter(|path| !is_stream(path)).map(|path| (full(path), *path)).collect();
     named.sort_unstable();
-    if let Some(twice) = named.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Failure::usage(format!("two outputs have the same name, {}", twice[0].display()), None));
+    if let Some(&[(_, one), (_, other)]) = named.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let what = match one == other {
+            true => format!("two outputs have the same name, {}", one.display()),
+            false => format!("two outputs are the same file, {} and {}", one.display(), other.display()),
+        };
+        return Err(Failure::usage(what, None));
     }
     match files.iter().flatten().filter(|path| is_stdout(path)).count() {
         0 => Ok(print),

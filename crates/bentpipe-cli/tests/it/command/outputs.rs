@@ -23,6 +23,9 @@ fn a_dash_is_standard_output_and_the_report_moves_aside() {
     assert!(error.contains("only one output can go to standard output"), "{error}");
     let error = refused(folder.path(), 2, &["run", "small.toml", "--trace", "a.csv", "--pcap", "a.csv"]);
     assert!(error.contains("two outputs have the same name, a.csv"), "{error}");
+    // The capture replaced the trace.
+    let error = refused(folder.path(), 2, &["run", "small.toml", "--trace", "a.csv", "--pcap", "./a.csv"]);
+    assert!(error.contains("two outputs are the same file, ./a.csv and a.csv"), "{error}");
     ok(folder.path(), &["run", "small.toml", "--trace", NOWHERE, "--pcap", NOWHERE]);
     for (begin, end, arguments) in [
         ("<?xml", "</testsuites>", &["compare", "small.toml", "--variants", "sack", "--reps", "1", "--junit", "-"][..]),

@@ -244,21 +244,27 @@ class Runs(Tabular):
         transfers did not finish, so they rank above all others, and a median that falls on one is infinite. If no run has a value,
         ``note`` says so: the median is infinite, or NaN for a flow without an end and for what no transfer has, such as responses of one
         without requests.
+
+        Raises :class:`KeyError` if there is no such column, and :class:`ValueError` for one of text.
         """
         import numpy as np
         import pandas
 
         from . import stats
 
+        if _is_text(self.flows, column):
+            numbers = [name for name in self.flows.columns if not _is_text(self.flows, name)]
+            raise ValueError(f"`{column}` is a column of text; those of numbers are {', '.join(numbers)}")
         rows = []
         for case, scenario in self.cases.items():
+            asking = _asking(scenario) if column.startswith("response_") else scenario.flows
             for flow in scenario.flows:
                 values = self.values(column, case, flow).astype(float)
                 missing = np.isnan(values)
                 row: dict[str, Any] = {"case": case, "flow": flow, "runs": int((~missing).sum()), "missing": int(missing.sum())}
                 if missing.all():
                     # None for a flow without an end.
-                    unfinished = any(done is not None and not done for done in self.values("finished", case, flow))
+                    unfinished = flow in asking and any(done is not None and not done for done in self.values("finished", case, flow))
                     value = np.inf if unfinished else np.nan
                     found = stats.Interval(value, value, value, 1.0, "no run has a value")
                 else:
@@ -301,6 +307,18 @@ def _names(what: str, names: Sequence[str]) -> list[str]:
     if isinstance(names, str):
         raise TypeError(f"`{what}` is a list of names, such as [{names!r}], not a text")
     return list(names)
+
+
+def _is_text(table: Table, column: str) -> bool:
+    kind, _, _, words = table._raw.plain(column)
+    return kind == "O" or words is not None
+
+
+def _asking(scenario: Scenario) -> list[str]:
+    """Names of the flows with requests."""
+    import tomllib
+
+    return [flow["name"] for flow in tomllib.loads(scenario.to_toml()).get("flows", []) if "request_response" in flow]
 
 
 def _only(what: str, name: str | None, names: list[str]) -> str:

@@ -198,6 +198,25 @@ def test_what_no_transfer_has_is_not_infinite():
     assert row["missing"] == 3 and math.isnan(row["median"]) and row["note"] == "no run has a value"
 
 
+def test_what_no_unfinished_transfer_has_is_not_infinite_either():
+    # It was, as if the responses had been late.
+    runs = bp.replicate("geo", 2, set={"time_limit": "2 s"})
+    row = runs.medians("response_median_s").loc[0]
+    assert row["missing"] == 1 and math.isnan(row["median"]) and row["note"] == "no run has a value"
+    link = bp.Link("sat", ("a", "b"), rate="2 Mbit/s", delay="300 ms")
+    asks = {"request_response": {"request": "100 B", "response": "10 MB", "think": "0 s", "count": 1}}
+    late = bp.scenario("late", [link], [bp.Flow("web", "a", "b", more=asks)], time_limit="2 s")
+    assert bp.replicate(late, 2).medians("response_median_s").loc[0, "median"] == math.inf
+
+
+@pytest.mark.parametrize("column", ["from", "variant", "aborted"])
+def test_text_has_no_median(column):
+    # It said "could not convert string to float"; a column without any text was taken for times that were not reached.
+    runs = bp.replicate("geo", 2, set={"flows.download.bytes": "1 MB"})
+    with pytest.raises(ValueError, match=f"`{column}` is a column of text; those of numbers are seed, finished, time_s, "):
+        runs.medians(column)
+
+
 def test_threads_are_not_negative():
     # They raised OverflowError.
     for call in (

@@ -59,9 +59,9 @@ fn ns2() -> TcpConfig {
             initial: Duration::from_secs(3),
             // `minrto_ 1`: RFC 6298 §2.4 (2.35's own default is 0.2 s).
             min: Duration::from_secs(1),
-            // `maxrto_ 60`, ns-2 2.35's default.
             floor: RtoFloor::Timeout,
             timing: RtoTiming::Acks,
+            // `maxrto_ 60`, ns-2 2.35's default.
             max: Duration::from_secs(60),
             // `tcpTick_ 0.001`; timers expire at exact times.
             clock: RttClock::Ticks {

@@ -263,7 +263,7 @@ impl Parser {
             }
             "gen" | "exp" | "ao" => return Err(Refusal::Foreign("TCP options without a name in packetdrill")),
             _ => {
-                let known = "nop, eol, mss, wscale, sackOK, sack, TS, FO, FOEXP or md5";
+                let known = "nop, eol, mss, wscale, sackOK, sack, TS, ECN, FO, FOEXP or md5";
                 return self.mistake(place, format!("`{name}`: expected {known}"));
             }
         })

@@ -114,7 +114,13 @@ fn options() -> Options {
             "--memory" => options.memory = value.parse::<u64>().expect("a number of MiB") << 20,
             "--modes" => options.modes = list(),
             "--losses" => options.losses = list(),
-            "--direction" => options.down = value == "down",
+            "--direction" => {
+                options.down = match value.as_str() {
+                    "up" => false,
+                    "down" => true,
+                    other => panic!("{other} is no direction, which is up or down"),
+                }
+            }
             "--kernel" => options.kernel = value,
             "--paced" => options.paced = value != "no",
             "--ping" => options.ping = value != "no",
@@ -142,16 +148,18 @@ struct Sample {
 
 /// A transfer is given up after so long: kernel cubic at 5 % would take half an hour.
 const PATIENCE: Duration = Duration::from_secs(40);
+/// It is given up sooner if nothing has arrived for so long.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Cubic is the kernel's default nearly everywhere; every kernel has reno.
 fn congestion(stream: &TcpStream, kernel: &str) {
     socket2::SockRef::from(stream).set_tcp_congestion(kernel.as_bytes()).expect("the kernel has it");
 }
 
-/// Reads until the end, or until patience does; how much, and when.
+/// Reads until the end, for at most [`PATIENCE`], and while something arrives at least every [`SILENCE`]; how much, and when.
 fn take(mut stream: &TcpStream) -> (usize, Instant) {
     let (mut count, mut buffer, start) = (0, vec![0; 1 << 16], Instant::now());
-    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("not zero");
+    stream.set_read_timeout(Some(SILENCE)).expect("not zero");
     while start.elapsed() < PATIENCE {
         match stream.read(&mut buffer) {
             Ok(0) | Err(_) => break,

@@ -167,3 +167,15 @@ fn the_search_for_missing_segments_goes_on_where_it_stopped() {
     sender.on_ack(&mut Context::silent(now), &ack, false, None);
     assert_eq!((next(&mut sender, now), sender.searched), (None, nth(5)));
 }
+
+/// The receiver drops what it has reported: its next ACK ends where that began. The segment was sent before the poll, so it goes again at
+/// once, although the search was past it.
+#[test]
+fn a_report_that_is_withdrawn_is_searched_again() {
+    let (mut end, ..) = End::sending(polling(), 7000, 5000);
+    let start = 1_000_000_000;
+    assert_eq!(told(&end.poll(start + FRAME + 100 * MS).0), (vec![], vec![(nth(5) - 1, 1)]));
+    let data = answer(&mut end, start + 540 * MS, 1, nth(1), &[(nth(2), nth(3))]).0;
+    assert_eq!(data, [nth(1), nth(3), nth(4), nth(5)]);
+    assert_eq!(answer(&mut end, start + 550 * MS, 1, nth(2), &[]).0, [nth(2), nth(6)]);
+}

@@ -210,19 +210,19 @@ impl Cell {
     /// # Errors
     /// Returns the mistakes if the cell does not make a valid scenario.
     pub fn of_kernel(&self, seed: u64) -> Result<Scenario, ScenarioErrors> {
-        Scenario::parse(&self.text(true, seed, 0), "grid.toml", &[])
+        Scenario::parse(&self.text(true, seed), "grid.toml", &[])
     }
 
-    /// The scenario of the engine's hosts, with the one-way delay increased by `more` microseconds, the timers of a kernel of 250 Hz, and
-    /// changes as with `--set`.
+    /// The scenario of the engine's hosts, with a jitter of some microseconds, the timers of a kernel of 250 Hz, and changes as with
+    /// `--set`. Without random losses, `seed` decides only the jitter.
     ///
     /// # Errors
     /// Returns the mistakes if one of the changes does not fit the cell's scenario.
-    pub fn of_engine(&self, seed: u64, more: u64, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
-        Scenario::parse(&self.text(false, seed, more), "grid.toml", sets)
+    pub fn of_engine(&self, seed: u64, sets: &[(String, String)]) -> Result<Scenario, ScenarioErrors> {
+        Scenario::parse(&self.text(false, seed), "grid.toml", sets)
     }
 
-    fn text(&self, kernel: bool, seed: u64, more: u64) -> String {
+    fn text(&self, kernel: bool, seed: u64) -> String {
         let Orbit { delay, queue, short, buffer, lost, outage, long, .. } = ORBITS[self.orbit];
         let Orbit { mut rate, mut bytes, mut window, .. } = ORBITS[self.orbit];
         let (mut queue, mut sent) = (queue, None);
@@ -251,17 +251,15 @@ impl Cell {
                 numbers.extend((lost..bytes / 1448).step_by(10_000));
             }
         }
-        // In real time the delay varies by some microseconds, so now and then a sample is below `min_rtt` and puts off BBR's next
-        // probe. Without jitter no sample is, and ours probes more often than the kernel.
-        // These take longer than the 10 s after which it probes.
-        let is_long = matches!(self.mishap, Mishap::Long | Mishap::Sparse | Mishap::Outage | Mishap::Buffer);
-        let jitter = if is_long && !kernel { "jitter.delay.exponential = \"10 us\"\n" } else { "" };
+        // In real time the delay varies by some microseconds. This decides whether a packet that meets a full queue comes before or after
+        // the one whose departure makes room; without jitter, ACKs make both happen at the same instant. And now and then a round trip is
+        // below `min_rtt`, which puts off BBR's next probe.
+        let jitter = if kernel { "" } else { "jitter.delay.exponential = \"10 us\"\n" };
         // Elsewhere the buffer begins with 128 KiB, and grows to four times what the peer can hold, which is never the limit.
         let sent = match sent {
             Some(buffer) => format!("send_buffer = \"{buffer}\""),
             None => format!("send_buffer = \"{} B\"\nfirst_send_buffer = \"128 KiB\"", 4 * window),
         };
-        let delay = 1000 * delay + more;
         // Timers as in a kernel of 250 Hz. Their times relative to its jiffies differ from run to run.
         let jiffy = if kernel { "" } else { "rto.jiffy = \"4 ms\"\n" };
         // The SYN and the ACK of the handshake are the first packets.
@@ -283,7 +281,7 @@ schedule = [{}, {}]",
         format!(
             "name = \"grid\"\nseed = {seed}\ntime_limit = \"600 s\"\n\
              [tcp]\nprofile = \"linux\"\nvariant = \"{}\"\nreceive_buffer = \"{window} B\"\n{sent}\n{jiffy}\
-             [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay} us\"\n\
+             [[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"{rate}\"\ndelay = \"{delay} ms\"\n\
              forward.queue = \"{queue}\"\n{loss}\n{jitter}\
              [[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"{bytes} B\"\n",
             self.variant
@@ -310,7 +308,7 @@ mod tests {
     #[test]
     fn all_cells_are_scenarios() {
         for cell in cells() {
-            for read in [cell.of_kernel(1), cell.of_engine(1, 0, &[]), cell.of_engine(1, 20, &[])] {
+            for read in [cell.of_kernel(1), cell.of_engine(1, &[]), cell.of_engine(20, &[])] {
                 assert!(read.is_ok(), "{}: {:?}", cell.name, read.err());
             }
         }

@@ -263,13 +263,13 @@ Examples:
 
 A cell is a link (GEO, MEO, LEO), a pattern of losses, and a congestion control.
 The kernel's hosts run it in real time over the emulated link, --runs times
-(--seeds times if losses are random), the engine's hosts in virtual time, over
-delays that differ by microseconds, with the timers of a kernel of 250 Hz (for
-1000 Hz: --set tcp.rto.jiffy='1 ms'). The command fails if the medians of the
-completion times differ by more than 1 %, or 3 % with random losses, and, from
-five runs or seeds on, the 95 % interval of the difference does not reach that
-either. Needs root. On a busy machine wake-ups are late, and the kernel leaves
-slow start at another window.";
+(--seeds times if losses are random). The engine's hosts run it in virtual time,
+with the timers of a kernel of 250 Hz (for 1000 Hz: --set tcp.rto.jiffy='1 ms'),
+over a link with a jitter of 10 us, eleven times with other draws of it. The
+command fails if the medians of the completion times differ by more than 1 %, or
+3 % with random losses, and, from five runs or seeds on, the 95 % interval of
+the difference does not reach that either. Needs root. On a busy machine
+wake-ups are late, and the kernel leaves slow start at another window.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HOSTS_MORE)]

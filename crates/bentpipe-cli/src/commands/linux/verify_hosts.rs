@@ -23,9 +23,9 @@ use crate::failure::{End, Failure};
 use crate::output::{self, Inputs, Remake};
 use crate::{interrupt, progress};
 
-/// How often ours runs where nothing random decides, each time over a delay that is longer by a microsecond. Where the times differ, the
-/// order of two packets decides, and in the kernel's runs the machine chooses it.
-const OFFSETS: u64 = 11;
+/// How often ours runs where no random loss decides, each time with other draws of the jitter. Where the times differ, the order of two
+/// packets decides, and in the kernel's runs the machine chooses it.
+const JITTERS: u64 = 11;
 /// Fewest runs of each side for an interval of the difference.
 const FEWEST: usize = 5;
 const CONFIDENCE: f64 = 0.95;
@@ -168,18 +168,20 @@ pub(crate) fn verify_hosts(args: &VerifyHosts) -> Result<End, Failure> {
     })
 }
 
-/// Runs a cell on our side, with a seed: once, or over several delays if nothing random decides. Adds the times.
-fn simulate(cell: &Cell, args: &VerifyHosts, seed: u64, ours: &mut Vec<Option<f64>>) -> Result<(), Failure> {
-    for more in 0..if cell.is_random { 1 } else { OFFSETS } {
-        let scenario = cell.of_engine(seed, more, &args.sets).map_err(Failure::Scenario)?;
-        ours.push(beside::simulate(&scenario, &mut NoProbe)?[0].map(|at| at.as_secs_f64()));
-    }
-    Ok(())
+/// Runs a cell on our side: with each of the `seeds` if losses are random, otherwise with several seeds, of which only the jitter depends.
+/// Returns the times.
+fn simulate(cell: &Cell, args: &VerifyHosts, seeds: u64) -> Result<Vec<Option<f64>>, Failure> {
+    let seeds = if cell.is_random { seeds } else { JITTERS };
+    let run = |seed| {
+        let scenario = cell.of_engine(seed, &args.sets).map_err(Failure::Scenario)?;
+        Ok(beside::simulate(&scenario, &mut NoProbe)?[0].map(|at| at.as_secs_f64()))
+    };
+    (1..=seeds).map(run).collect()
 }
 
 /// What the sender of the cell's first run does on our side.
 fn watched(cell: &Cell, args: &VerifyHosts) -> Result<Sequence, Failure> {
-    let scenario = cell.of_engine(1, 0, &args.sets).map_err(Failure::Scenario)?;
+    let scenario = cell.of_engine(1, &args.sets).map_err(Failure::Scenario)?;
     let mut sequence = Sequence::new(&scenario, None);
     beside::simulate(&scenario, &mut sequence)?;
     Ok(sequence)
@@ -187,21 +189,13 @@ fn watched(cell: &Cell, args: &VerifyHosts) -> Result<Sequence, Failure> {
 
 /// Runs a cell on our side; the kernel's runs are known.
 fn beside_recorded(cell: &Cell, args: &VerifyHosts, theirs: &[Option<f64>]) -> Result<Line, Failure> {
-    let seeds = if cell.is_random { theirs.len() as u64 } else { 1 };
-    let mut ours = Vec::new();
-    for seed in 1..=seeds {
-        simulate(cell, args, seed, &mut ours)?;
-    }
-    Ok(line(cell, ours, theirs.to_vec()))
+    Ok(line(cell, simulate(cell, args, theirs.len() as u64)?, theirs.to_vec()))
 }
 
 /// Runs a cell on both sides; adds the panels of its first run, if there is to be a plot.
 fn compare(cell: &Cell, args: &VerifyHosts, remake: &Remake, panels: &mut Vec<Panel>) -> Result<Line, Failure> {
     let (seeds, runs) = if cell.is_random { (u64::from(args.seeds), 1) } else { (1, args.runs) };
-    let mut ours = Vec::new();
-    for seed in 1..=seeds {
-        simulate(cell, args, seed, &mut ours)?;
-    }
+    let ours = simulate(cell, args, seeds)?;
     let jobs = if cell.is_random { args.jobs } else { 1 };
     let list: Vec<(u64, u32)> = (1..=seeds).flat_map(|seed| (1..=runs).map(move |run| (seed, run))).collect();
     let mut theirs = Vec::new();
@@ -255,7 +249,7 @@ fn on_kernel(
     let bulks = transfers::bulks(&scenario).map_err(Failure::broken)?;
     let captures = args.captures.as_ref().map(|folder| Captures::of(cell, seed, folder));
     if let Some(captures) = captures.as_ref().filter(|_| run == 1) {
-        let ours = cell.of_engine(seed, 0, &args.sets).map_err(Failure::Scenario)?;
+        let ours = cell.of_engine(seed, &args.sets).map_err(Failure::Scenario)?;
         write_whole(&captures.file(".toml"), ours.to_toml().as_bytes()).map_err(Failure::unwritten)?;
     }
     let watch = args.plot.is_some() && (seed, run) == (1, 1);

@@ -275,9 +275,10 @@ fn refuse_with_cells(config: &LinkConfig, direction: &Direction<'_, '_>, problem
             refuse("tdma", "cells follow no schedule", "`tdma` of a link behind the port, with framing = \"packets\"")
         }),
         Some(refuse("queue", "the queue of a link in cells is set in `atm`", "atm.buffer = \"8192 cells\"")),
-        (config.moves.is_some()).then(|| {
-            let key = ["schedule", "delay_trace", "loss_trace"].into_iter().find(|key| direction.get(key).is_some());
-            refuse(key.unwrap_or("schedule"), "a link in cells does not change", "framing = \"packets\"")
+        config.moves.is_some().then(|| {
+            let keys = ["schedule", "rate_trace", "delay_trace", "loss_trace"];
+            let key = keys.into_iter().find(|key| direction.get(key).is_some())?;
+            refuse(key, "a link in cells does not change", "framing = \"packets\"")
         }),
         Some(refuse("phases", "a link in cells does not change", "framing = \"packets\"")),
         Some(refuse("jitter", "`jitter` is not supported for cells", "framing = \"packets\"")),

@@ -248,4 +248,7 @@ fn a_rate_from_a_trace() {
     assert!(said(both).contains("`rate` and `rate_trace` exclude each other"));
     let cells = "rate_trace = [5]\nforward.framing = \"aal5\"";
     assert!(said(cells).contains("cells follow no trace"), "{}", said(cells));
+    let rates =
+        "rate_trace = { values = [[\"0 s\", \"1 Mbit/s\"], [\"1 s\", \"2 Mbit/s\"]] }\nforward.framing = \"aal5\"";
+    assert!(said(rates).contains("forward.rate_trace: a link in cells does not change"), "{}", said(rates));
 }

@@ -64,6 +64,12 @@ pub(super) fn route(
             problems.add(step.node.span, mistake.expected(format!("one of {}", leaving.join(", "))));
             return None;
         };
+        // Packets to an end have one way on from each link.
+        if path.contains(&link) {
+            let message = format!("the route passes `{}` twice", network.links[link.index()].name);
+            step.refuse(problems, message, Some("each link once".to_owned()));
+            return None;
+        }
         at = network.links[link.index()].to;
         path.push(link);
     }

@@ -331,6 +331,7 @@ fn cells_nodes_and_paces_are_checked() {
             "no flow starts or ends at `c`",
         ),
         ("", "bytes = \"1 MB\"\n[nodes.a]\nprocessing = 62\n", "62"),
+        ("", "bytes = \"1 MB\"\nroute = [\"l\", \"l\", \"l\"]\n", "the route passes `l/forward` twice"),
         ("", "paced = { write = \"1 kB\" }\n", "`flows.f.paced` needs `rate`"),
         ("", "paced = { rate = \"1 Mbit/s\" }\nbytes = \"1 MB\"\n", "exactly one of bytes, greedy, paced"),
     ] {

@@ -233,6 +233,10 @@ fn parse_trace(text: &str, source: usize, key: &str, problems: &mut Problems) ->
             return None;
         }
     }
+    if !header {
+        problems.add(Span::new(source, 0..0), Mistake::new(key, "the trace has no header").expected(HEADER));
+        return None;
+    }
     sound.then_some(bursts)
 }
 
@@ -277,6 +281,18 @@ mod tests {
     fn a_pareto_distribution_begins_above_zero() {
         let found = errors("{ gap = \"1 s\", length = { pareto = [\"0 s\", \"1 s\"] } }");
         assert_eq!(found, ["`links.l.bursts.length.pareto` is no Pareto distribution"]);
+    }
+
+    /// A file without bursts is a link without them; an empty file is none.
+    #[test]
+    fn a_trace_has_its_header() {
+        let read = |text: &str| {
+            let mut problems = Problems::of("scenario");
+            let source = problems.add_source("fades.csv", text);
+            (parse_trace(text, source, "bursts.file", &mut problems), problems.count())
+        };
+        assert_eq!(["", "# no line but this\n"].map(read), [(None, 1), (None, 1)]);
+        assert_eq!(read("start_s,length_s\n"), (Some(Vec::new()), 0));
     }
 
     /// A file of another kind has a mistake in each line: after 20 of them, one more says enough.

@@ -138,7 +138,8 @@ pub(crate) struct Ledger {
     repeats: usize,
     /// Shortest unambiguous time from data to acknowledgement.
     min_trip: i64,
-    scale: Option<u8>,
+    /// The window scales of the sender's and the receiver's SYN.
+    scales: [Option<u8>; 2],
     window: u64,
     echoes: Echoes,
     recent: VecDeque<(i64, bool, Header)>,
@@ -171,7 +172,7 @@ impl Ledger {
             open: BTreeMap::new(),
             repeats: 0,
             min_trip: i64::MAX,
-            scale: None,
+            scales: [None; 2],
             window: u64::MAX,
             echoes: Echoes::default(),
             recent: VecDeque::new(),
@@ -220,11 +221,9 @@ impl Ledger {
         self.syns[side].get_or_insert(at);
         self.permit_sack[side] |= header.options.permits_sack;
         self.sack |= self.permit_sack == [true; 2];
-        if !along {
-            self.scale = header.options.scale;
-            if let Some(mss) = header.options.mss {
-                self.mss = u32::from(mss);
-            }
+        self.scales[side] = header.options.scale;
+        if let (false, Some(mss)) = (along, header.options.mss) {
+            self.mss = u32::from(mss);
         }
         // The second SYN: the time since the first one is a trip to its end.
         if let [Some(ours), Some(theirs)] = self.syns
@@ -333,7 +332,11 @@ impl Ledger {
         let Some(numbering) = self.numbering else { return };
         let offset = |number: u32| numbering.unwrap(SeqNumber(number), self.max_end);
         let ack = offset(header.ack);
-        let scale = if header.has(Header::SYN) { 0 } else { self.scale.unwrap_or(0) };
+        // RFC 7323 §2.2: without both options, and in a SYN, the window is as written.
+        let scale = match self.scales {
+            [Some(_), Some(scale)] if !header.has(Header::SYN) => scale,
+            _ => 0,
+        };
         let blocks: Vec<(u64, u64)> = header.options.sack().iter().map(|&(l, r)| (offset(l), offset(r))).collect();
         if self.whole_handshake {
             self.window = u64::from(header.window) << scale;

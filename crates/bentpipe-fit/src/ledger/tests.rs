@@ -151,6 +151,22 @@ fn the_window_of_a_syn_is_as_written() {
     assert_eq!(ledger.window, 128_000);
 }
 
+/// RFC 7323 §2.2: both SYNs must have the option, or no window is scaled.
+#[test]
+fn a_scale_of_one_end_alone_is_none() {
+    let plain = |is_answer| Header { options: Default::default(), ..syn(is_answer) };
+    let window = |receiver: &Header, sender: &Header| {
+        let mut ledger = Ledger::new(100);
+        ledger.take(0, false, receiver);
+        ledger.take(10 * MS, true, sender);
+        ledger.take(20 * MS, false, &header(5000, 5000, 0));
+        ledger.window
+    };
+    assert_eq!(window(&syn(false), &syn(true)), 128_000);
+    assert_eq!(window(&syn(false), &plain(true)), 1000);
+    assert_eq!(window(&plain(false), &syn(true)), 1000);
+}
+
 /// Of a SYN that was sent again it is not known which one was answered.
 #[test]
 fn a_repeated_syn_measures_nothing() {

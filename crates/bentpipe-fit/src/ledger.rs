@@ -129,8 +129,8 @@ pub(crate) struct Ledger {
     acked: u64,
     /// The highest acknowledged number beyond all captured data.
     unseen_to: u64,
-    /// When `acked` last grew.
-    acked_at: Option<i64>,
+    /// When `acked` last grew, or data passed while nothing was in flight.
+    idle_since: Option<i64>,
     /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
     reports: u32,
     open: BTreeMap<u64, Range>,
@@ -167,7 +167,7 @@ impl Ledger {
             max_end: 0,
             acked: 0,
             unseen_to: 0,
-            acked_at: None,
+            idle_since: None,
             reports: 0,
             open: BTreeMap::new(),
             repeats: 0,
@@ -268,7 +268,7 @@ impl Ledger {
         }
         self.window_use(end);
         if self.acked == self.max_end {
-            self.counts.paused = self.counts.paused.saturating_add(at - self.acked_at.unwrap_or(at));
+            self.counts.paused = self.counts.paused.saturating_add(at - self.idle_since.replace(at).unwrap_or(at));
         }
         let from = self.transmissions.len();
         let largest = u64::from(self.mss.saturating_sub(header.options_len()).max(1));
@@ -364,7 +364,7 @@ impl Ledger {
             self.resolve(&range, at, echo, &mut delivered);
         }
         if ack > self.acked {
-            self.acked_at = Some(at);
+            self.idle_since = Some(at);
             self.reports = 0;
         }
         self.reports = self.reports.saturating_add(u32::from(was_sack));

@@ -132,6 +132,14 @@ fn pieces_of_a_byte_are_bounded() {
     assert!((1..=100).contains(&ledger.counts.beyond), "{}", ledger.counts.beyond);
 }
 
+/// A pause is counted once, however many segments are sent again in it.
+#[test]
+fn a_pause_counts_once() {
+    let pause = |sent: &[(i64, u32)]| play(sent, &[(10, 1), (1010, 2)]).counts.paused;
+    assert_eq!(pause(&[(0, 0), (1000, 1)]), 990 * MS);
+    assert_eq!(pause(&[(0, 0), (300, 0), (600, 0), (1000, 1)]), 990 * MS);
+}
+
 /// A SYN with a window scale, in either direction.
 fn syn(is_answer: bool) -> Header {
     let flags = if is_answer { Header::SYN | Header::ACK } else { Header::SYN };

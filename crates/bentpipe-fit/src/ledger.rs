@@ -257,8 +257,15 @@ impl Ledger {
         let first = self.numbering.is_none();
         let numbering = *self.numbering.get_or_insert(Numbering::from_isn(seq));
         let start = numbering.unwrap(SeqNumber(seq), self.max_end);
+        if header.payload == 0 {
+            return;
+        }
+        if self.is_full() {
+            self.counts.beyond += 1;
+            return;
+        }
         // It lies outside any window, so it belongs to another connection or is damaged.
-        if header.payload == 0 || start > self.max_end + MAX_WINDOW {
+        if start > self.max_end + MAX_WINDOW {
             return;
         }
         let end = start + u64::from(header.payload);
@@ -275,7 +282,7 @@ impl Ledger {
         self.counts.merged += u64::from(u64::from(header.payload) > largest);
         let mut piece = start;
         // No more pieces than fit: a maximum segment of a byte makes 64 thousand of a packet.
-        while piece < end && (piece == start || self.transmissions.len() < MAX_TRANSMISSIONS) {
+        while piece < end && !self.is_full() {
             // What was sent before and what is new are two pieces.
             let border = if piece < self.max_end { self.max_end } else { u64::MAX };
             let stop = end.min(piece + largest).min(border);
@@ -296,11 +303,12 @@ impl Ledger {
         self.counts.window_full += u64::from(end.saturating_add(u64::from(self.mss)) > limit);
     }
 
+    /// True if no further transmission is kept.
+    fn is_full(&self) -> bool {
+        self.transmissions.len() >= MAX_TRANSMISSIONS
+    }
+
     fn transmit(&mut self, at: i64, start: u64, end: u64, header: &Header) {
-        if self.transmissions.len() >= MAX_TRANSMISSIONS {
-            self.counts.beyond += 1;
-            return;
-        }
         let index = self.transmissions.len() as u32;
         let wire = header.headers + (end - start) as u32;
         let stamp = header.options.timestamps.map(|(value, _)| value);
@@ -346,8 +354,8 @@ impl Ledger {
         }
         // A FIN uses one number after the last byte.
         if ack > self.max_end + 1 {
-            // It lies far beyond: it acknowledges data from before the capture.
-            if ack <= self.max_end + MAX_WINDOW {
+            // Further beyond, it acknowledges data from before the capture. Data that was not kept is not unseen.
+            if ack <= self.max_end + MAX_WINDOW && !self.is_full() {
                 self.counts.unseen += ack.saturating_sub(self.max_end.max(self.unseen_to));
                 self.unseen_to = self.unseen_to.max(ack);
             }

@@ -132,6 +132,24 @@ fn pieces_of_a_byte_are_bounded() {
     assert!((1..=100).contains(&ledger.counts.beyond), "{}", ledger.counts.beyond);
 }
 
+/// What does not fit is left out and nothing else: its acknowledgements do not tell of bytes that the capture lacks, and the sender has
+/// not paused.
+#[test]
+fn what_does_not_fit_is_neither_missing_nor_a_pause() {
+    let mut ledger = Ledger::new(1);
+    let packets = MAX_TRANSMISSIONS as u32 / 50_000;
+    (0..packets).for_each(|number| ledger.take(0, true, &header(5000 + number * 50_000, 0, 50_000)));
+    ledger.take(10 * MS, false, &header(0, 5000 + packets * 50_000, 0));
+    for number in packets..packets + 10 {
+        let sent = i64::from(number - packets) * 20 * MS + 20 * MS;
+        ledger.take(sent, true, &header(5000 + number * 50_000, 0, 50_000));
+        ledger.take(sent + 10 * MS, false, &header(0, 5000 + (number + 1) * 50_000, 0));
+    }
+    let counts = ledger.counts;
+    assert_eq!((ledger.transmissions.len(), counts.beyond), (MAX_TRANSMISSIONS, 10));
+    assert_eq!((counts.unseen, counts.paused), (0, 0));
+}
+
 /// A pause is counted once, however many segments are sent again in it.
 #[test]
 fn a_pause_counts_once() {

@@ -211,11 +211,12 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     // Each stretch begins and ends with an arrival. The length of a whole busy time is known to within a segment, and
     // the time for which reports at its ends were delayed.
     let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + (full + held(&busy) * value) / seconds;
+    let low = (value - half).max(0.0);
     let rate = if shared > SHARED {
         let why = format!("other connections had {:.0} % of the data on this path", shared * 100.0);
-        Estimate::at_least(value - half, why)
+        Estimate::at_least(if low > 0.0 { low } else { carried(ledger, view) }, why)
     } else {
-        Estimate::measured(value, value - half, value + half)
+        Estimate::measured(value, low, value + half)
     };
     RateFit { rate, spread, segment_time: full / value }
 }
@@ -262,7 +263,12 @@ fn bound(ledger: &Ledger, view: &View) -> Estimate {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use bentpipe_engine::wire::ip::{Addresses, Ports};
+
     use super::*;
+    use crate::header::{Header, Options};
 
     /// A rate of this many Mbit/s, known within 1 %.
     fn of(rate: f64) -> RateFit {
@@ -277,6 +283,44 @@ mod tests {
         // Each bound lowers the rate by a tenth, as in the case where 20 Mbit/s became 10.9.
         let sinking = refined(of(17.8), |bound| of(0.9 * bound / 1.01));
         assert_eq!(sinking.rate.value(), Some(17.8));
+    }
+
+    /// A queue of a few milliseconds behind a fast line, where all reports are held back: the rate is hardly known, but it is not
+    /// negative.
+    #[test]
+    fn no_rate_is_below_zero() {
+        const FULL: u32 = 1460;
+        let header = |seq: u32, ack: u32, payload: u32, block: Option<(u32, u32)>| Header {
+            addresses: Addresses::V4 { source: Ipv4Addr::LOCALHOST, destination: Ipv4Addr::LOCALHOST },
+            ports: Ports { source: 1, destination: 2 },
+            seq: seq * FULL,
+            ack: ack * FULL,
+            flags: Header::ACK,
+            window: 1000,
+            payload,
+            headers: 40,
+            id: 0,
+            options: block.map_or_else(Options::default, |(from, to)| Options::with_block((from * FULL, to * FULL))),
+            is_cut: false,
+        };
+        // Segments of 12 us each. The first hundred leave at the line's rate; of the other 300, which leave at once, the first is lost.
+        let departs = |n: u32| 12_000 * i64::from(n.min(100));
+        let arrives = |n: u32| 20_000_000 + 12_000 * i64::from(n);
+        let mut packets: Vec<_> = (0..400).map(|n| (departs(n), true, header(n, 0, FULL, None))).collect();
+        packets.extend((0..100).map(|n| (arrives(n), false, header(0, n + 1, 0, None))));
+        // Three reports at once, then one per millisecond.
+        for n in [101, 102, 103, 186, 269, 352, 399] {
+            packets.push((arrives(n), false, header(0, 100, 0, Some((101, n + 1)))));
+        }
+        packets.sort_by_key(|&(at, ..)| at);
+        let mut ledger = Ledger::new(FULL);
+        packets.iter().for_each(|(at, along, header)| ledger.take(*at, *along, header));
+        let view = View::new(&ledger);
+        let Estimate::Measured { value, low, high } = raw_rate(&ledger, &view, 0.0).rate else { panic!("a rate") };
+        assert!((value - 1e9).abs() < 1e6 && high > 2.0 * value && low == 0.0, "{value} {low} {high}");
+        // With other connections' data it is a bound, which says something: what arrived in a round trip.
+        let Estimate::AtLeast { value, .. } = raw_rate(&ledger, &view, 0.5).rate else { panic!("a bound") };
+        assert!(value > 1e8, "{value}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use bentpipe_engine::network::EndId;
 use bentpipe_engine::spoof::Input;
 use bentpipe_engine::tcp::TcpConfig;
 use bentpipe_study::limit::SegmentSize;
-use bentpipe_study::scenario::{BufferSharing, ConnectionId, NodeId, Scenario, Spoof, TcpFlow, Workload};
+use bentpipe_study::scenario::{BufferSharing, ConnectionId, NodeId, Scenario, Spoof, TcpFlow};
 
 use super::World;
 use crate::endpoint::Endpoint;
@@ -19,6 +19,7 @@ use crate::ends;
 use crate::observe::Observer;
 use crate::packet::{IPV4_HEADER, Parcel, TCP_HEADER};
 use crate::spoofing::{Buffer, Sink, SpoofEnd};
+use crate::workload::Share;
 
 /// Number of spoofed flows.
 pub(super) fn count(scenario: &Scenario) -> usize {
@@ -45,10 +46,7 @@ impl Sinks {
     pub(super) fn spoofer(&mut self, connection: ConnectionId, tcp: &TcpFlow, spoof: Spoof) -> Endpoint {
         let sink = EndId::from(self.first.index() + self.sinks.len());
         let end = ends::listener(connection);
-        let expected = match tcp.workload {
-            Workload::Bulk(bytes) => bytes.get(),
-            _ => u64::MAX,
-        };
+        let Share { expected, .. } = Share::of(tcp.workload, false);
         let (sender, receiver) =
             tcp.splits.last().map_or((tcp.sender, tcp.receiver), |last| (last.sender, last.receiver));
         let headers = match receiver.shortcuts.ns2_lengths {

@@ -63,6 +63,16 @@ fn a_transfer_arrives_whole_and_the_source_is_done_before() {
     assert!(layer.resent > 300, "{layer:?}");
 }
 
+/// An application that writes at a rate writes as much as it says, and all of it crosses the satellite.
+#[test]
+fn what_an_application_writes_at_a_rate_arrives_whole() {
+    let paced = "paced = { rate = \"500 kbit/s\", bytes = \"1000 segments\" }";
+    let result = runs(&scenario(paced, 20, "30 %", "300 s"));
+    let flow = &result.flows[0];
+    assert_eq!((flow.delivered, result.timed_out), (460_000, false));
+    assert!(flow.received_at > flow.acked_at, "{flow:?}");
+}
+
 #[test]
 fn the_buffer_bounds_the_throughput() {
     // Eq. 52 without the step from B-1 to B: (B-1) (1-p)/(T2 + 2 T1 (1-p)), 49 packets * 0.9 / 0.43 s. What the model

@@ -239,7 +239,7 @@ impl App {
     fn read(&mut self, now: Time, id: StreamId, connection: &mut Connection) {
         let mut stream = connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(!self.unordered) else { return };
-        let mut ended = false;
+        let (before, mut ended) = (self.read, false);
         loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => match &mut self.coded {
@@ -257,7 +257,9 @@ impl App {
             }
         }
         _ = chunks.finalize();
-        self.read_at = Some(now);
+        if self.read > before {
+            self.read_at = Some(now);
+        }
         if self.read >= self.expected && self.expected > 0 && self.received_at.is_none() {
             self.received_at = Some(now);
             if self.coded.is_some() {

@@ -241,3 +241,14 @@ fn datagrams_have_the_size_they_are_given() {
     // The search ends at 1452 B.
     assert_eq!(sizes[1].0, 1452 + 28);
 }
+
+/// Data behind a gap is not read: a flow that stops before the gap is filled ends with what came before it.
+#[test]
+fn what_waits_behind_a_gap_is_not_read() {
+    let of = |lost: &str| result(&geo(lost, &flow("data", "greedy = { duration = \"4 s\" }", "pacing = true")));
+    // Some 430 packets carry data, the last of them in a burst that is not answered before the end.
+    let (clean, cut) = (of(""), of("forward.drop_list = [380]"));
+    assert!(cut.delivered < clean.delivered && cut.stats.data_segments == clean.stats.data_segments, "{cut:?}");
+    let last = |flow: &FlowResult| flow.arrivals.expect("data was read").1;
+    assert!(last(&cut) < last(&clean), "{:?} {:?}", last(&cut), last(&clean));
+}

@@ -1,4 +1,5 @@
-//! Names the engine that produces the numbers: the version, and in a checkout a hash of the sources that decide them.
+//! Names the engine that produces the numbers: the version, and in a checkout a hash of what decides them: the sources, and the
+//! versions of their dependencies.
 //!
 //! Runs are kept by this name. While somebody changes the engine its version stays; without the hash, numbers of yesterday's
 //! code would be taken for today's.
@@ -11,15 +12,7 @@ const DECIDE: [&str; 4] = ["bentpipe-engine", "bentpipe-language", "bentpipe-sim
 fn main() {
     let here = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let version = std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");
-    let mut files = Vec::new();
-    for name in DECIDE {
-        let sources = here.join("..").join(name).join("src");
-        // A package from a registry has no neighbours, and its version is enough.
-        if sources.is_dir() {
-            println!("cargo::rerun-if-changed={}", sources.display());
-            gather(&sources, &mut files);
-        }
-    }
+    let files = decisive(&here);
     println!("cargo::rerun-if-changed=build.rs");
     // By the path below `crates`: the checkout may be anywhere. Slashes on every system: the numbers are the same there.
     let name = |path: &Path| path.strip_prefix(&here).unwrap_or(path).display().to_string().replace('\\', "/");
@@ -34,12 +27,31 @@ fn main() {
     println!("cargo::rustc-env=BENTPIPE_ENGINE={id}");
 }
 
+/// The files of a checkout on which the numbers depend. A package from a registry has no neighbours, and its version is enough.
+pub(crate) fn decisive(here: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for name in DECIDE {
+        let sources = here.join("..").join(name).join("src");
+        if sources.is_dir() {
+            println!("cargo::rerun-if-changed={}", sources.display());
+            gather(&sources, &mut files);
+        }
+    }
+    // Another version of quinn sends other packets.
+    let lock = here.join("../../Cargo.lock");
+    if !files.is_empty() && lock.is_file() {
+        println!("cargo::rerun-if-changed={}", lock.display());
+        files.push(lock);
+    }
+    files
+}
+
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of sources") {
         let path = entry.expect("readable").path();
         if path.is_dir() {
             gather(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else {
             files.push(path);
         }
     }

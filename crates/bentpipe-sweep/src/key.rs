@@ -5,7 +5,8 @@ use std::fmt;
 use bentpipe_study::scenario::Scenario;
 use sha2::{Digest, Sha256};
 
-/// The engine of this program: its version, and in a checkout a hash of its sources. Runs of another engine do not count.
+/// The engine of this program: its version, and in a checkout a hash of its sources and of its dependencies' versions. Runs of
+/// another engine do not count.
 pub const ENGINE: &str = env!("BENTPIPE_ENGINE");
 
 /// The name of a run of [`ENGINE`]. Equal keys have equal results.
@@ -38,6 +39,11 @@ pub(crate) fn fingerprint(canonical: &str) -> u128 {
 }
 
 #[cfg(test)]
+#[allow(dead_code, reason = "only its list of files is tested")]
+#[path = "../build.rs"]
+mod build;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -64,5 +70,15 @@ mod tests {
         // FIPS 180-4's example: SHA-256 of "abc" begins with ba7816bf 8f01cfea 414140de 5dae2223.
         assert_eq!(format!("{:032x}", fingerprint("abc")), "ba7816bf8f01cfea414140de5dae2223");
         assert!(ENGINE.starts_with(env!("CARGO_PKG_VERSION")));
+    }
+
+    /// Runs with another version of quinn or another certificate are other runs.
+    #[test]
+    fn the_engine_is_named_by_all_that_decides_its_numbers() {
+        let files = build::decisive(std::path::Path::new(env!("CARGO_MANIFEST_DIR")));
+        let has = |end: &str| files.iter().any(|file| file.ends_with(end));
+        assert!(has("bentpipe-sim/src/lib.rs") && has("bentpipe-engine/src/lib.rs"), "{files:?}");
+        assert!(has("credentials/certificate.der"), "{files:?}");
+        assert!(has("Cargo.lock"), "{files:?}");
     }
 }

@@ -54,6 +54,13 @@ impl Admission {
         }
     }
 
+    /// Goes on where the admission `before` a change of settings has averaged its queue.
+    pub(super) fn follow(&mut self, before: &Admission) {
+        if let (Some(red), Some(before)) = (&mut self.red, &before.red) {
+            red.go_on(before);
+        }
+    }
+
     #[inline(always)]
     pub(super) fn has_bounds(&self) -> bool {
         self.red.is_some() || self.limits.is_some() || self.limit != QueueLimit::Unlimited

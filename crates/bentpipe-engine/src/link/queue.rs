@@ -26,6 +26,12 @@ impl Red {
         Red { config, packets_per_second, average: 0.0, count: 0, above: false, stream }
     }
 
+    /// Goes on with the average and the draws of the queue `before` a change of settings.
+    pub(super) fn go_on(&mut self, before: &Red) {
+        (self.average, self.count, self.above) = (before.average, before.count, before.above);
+        self.stream = before.stream.clone();
+    }
+
     /// The average queue in packets.
     pub fn average(&self) -> f64 {
         self.average

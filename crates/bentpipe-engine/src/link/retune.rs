@@ -57,6 +57,7 @@ impl<P: Wire> Link<P> {
             }
         }
         self.busy_until = free;
+        self.admission.follow(&before.admission);
         if let Some(sky) = &mut self.sky {
             sky.follow(latest, before.sky.as_deref());
         }
@@ -68,11 +69,11 @@ impl<P: Wire> Link<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LinkConfig, Outcome, PacketBursts, QueueLimit};
+    use super::super::{Discipline, LinkConfig, Outcome, PacketBursts, QueueLimit, RedConfig};
     use super::*;
     use crate::machine::Context;
     use crate::probe::Who;
-    use crate::units::{Probability, Rate};
+    use crate::units::{Bytes, Probability, Rate};
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Packet(u32);
@@ -135,6 +136,34 @@ mod tests {
         assert!(offer(&mut link, at(24), 3));
         let arrivals: Vec<(u32, u64)> = rest(&mut link).into_iter().map(|(n, millis, _)| (n, millis)).collect();
         assert_eq!(arrivals, [(0, 108), (1, 116), (2, 116), (3, 116)]);
+    }
+
+    /// RED goes on with its average and its draws.
+    #[test]
+    fn an_average_goes_on() {
+        let mut early = config(1_000_000, 0);
+        early.queue.discipline = Discipline::Red(RedConfig {
+            min_threshold: 2.0,
+            max_threshold: 6.0,
+            max_probability: Probability::new(0.5).expect("in range"),
+            weight: 0.1,
+            gentle: true,
+            wait: false,
+            mean_packet: Bytes::new(1000),
+        });
+        let fates = |retunes: bool| {
+            let mut link = Link::new(&early, 1, "sat");
+            let offered = (0..100).map(|n| {
+                let now = at(6 * u64::from(n));
+                if retunes {
+                    link.retune(now, &early, 1, "sat");
+                }
+                offer(&mut link, now, n)
+            });
+            offered.collect::<Vec<_>>()
+        };
+        assert_eq!(fates(true), fates(false));
+        assert!(fates(false).iter().any(|admitted| !admitted));
     }
 
     #[test]

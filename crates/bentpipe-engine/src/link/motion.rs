@@ -74,8 +74,13 @@ impl Motion {
         self.delay.is_some()
     }
 
+    /// True if any packet may overtake another, not only those that are late.
+    pub(super) fn overtakes(&self) -> bool {
+        self.overtakes
+    }
+
     /// True if packets leave in the order of arrival.
-    pub(super) fn keeps_order(&self) -> bool {
+    fn keeps_order(&self) -> bool {
         !self.overtakes && self.late.is_none()
     }
 

@@ -33,28 +33,39 @@ impl<P: Wire> Link<P> {
         let waiting = all.partition_point(|packet| packet.begun <= now);
         let begins = |n: usize| all.get(n).map_or(before.busy_until, |packet| packet.begun);
         let ends: Vec<Time> = (1..=all.len()).map(begins).collect();
-        let keeps_order = self.sky.as_ref().is_none_or(|sky| sky.keeps_order());
+        let keeps_order = !self.sky.as_ref().is_some_and(|sky| sky.overtakes());
+        // When each packet arrives in order: a late one arrives after others that were sent behind it.
+        let mut in_order: Vec<Time> = all.iter().map(|packet| packet.arrives).collect();
+        let mut first_behind = before.sky.as_ref().map_or(Time::NEVER, |sky| sky.last_arrival());
+        for at in in_order.iter_mut().rev() {
+            first_behind = first_behind.min(*at);
+            *at = first_behind;
+        }
         let mut free = before.busy_until.min(begins(waiting));
         let mut latest = Time::ZERO;
         for (n, packet) in all.iter_mut().enumerate() {
             let end = ends[n];
+            let late = packet.arrives - in_order[n];
+            let mut arrives = in_order[n];
             if n >= waiting {
                 let length = packet.packet.wire_len();
                 let (start, transmission) = self.line.transmit(free, free, length + self.header);
                 free = start + transmission;
                 self.admission.enter::<NoProbe>(now, start, length);
                 // Delay added by the channel or by jitter stays.
-                let added = packet.arrives.saturating_since(end) - before.delay;
-                (packet.begun, packet.arrives) = (start, free + self.delay + added);
+                let added = arrives.saturating_since(end) - before.delay;
+                packet.begun = start;
+                arrives = free + self.delay + added;
             } else if n + 1 == waiting && end > now {
-                let way = packet.arrives.saturating_since(end);
+                let way = arrives.saturating_since(end);
                 free = now + rest_at(end.saturating_since(now), &before.line, &self.line);
-                packet.arrives = free + way;
+                arrives = free + way;
             }
             if keeps_order {
-                packet.arrives = packet.arrives.max(latest);
-                latest = packet.arrives;
+                arrives = arrives.max(latest);
             }
+            latest = latest.max(arrives);
+            packet.arrives = arrives + late;
         }
         self.busy_until = free;
         self.admission.follow(&before.admission);
@@ -69,7 +80,7 @@ impl<P: Wire> Link<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Discipline, LinkConfig, Outcome, PacketBursts, QueueLimit, RedConfig};
+    use super::super::{Discipline, LinkConfig, Outcome, PacketBursts, QueueLimit, RedConfig, Reorder};
     use super::*;
     use crate::machine::Context;
     use crate::probe::Who;
@@ -136,6 +147,34 @@ mod tests {
         assert!(offer(&mut link, at(24), 3));
         let arrivals: Vec<(u32, u64)> = rest(&mut link).into_iter().map(|(n, millis, _)| (n, millis)).collect();
         assert_eq!(arrivals, [(0, 108), (1, 116), (2, 116), (3, 116)]);
+    }
+
+    /// Only the packets that `reorder` picks leave their place: here none, and then the first one.
+    #[test]
+    fn a_shorter_delay_overtakes_only_what_is_late() {
+        let reordering = |probability: f64, delay| {
+            let probability = Probability::new(probability).expect("in range");
+            LinkConfig {
+                reorder: Some(Reorder { probability, delay: Duration::from_millis(500) }),
+                ..config(1_000_000, delay)
+            }
+        };
+        let arrivals = |link: &mut Link<Packet>| -> Vec<(u32, u64)> {
+            rest(link).into_iter().map(|(n, millis, _)| (n, millis)).collect()
+        };
+        let mut link = Link::new(&reordering(1e-12, 100), 1, "sat");
+        (0..3).for_each(|n| assert!(offer(&mut link, at(0), n)));
+        link.retune(at(10), &reordering(1e-12, 20), 1, "sat");
+        assert!(offer(&mut link, at(24), 3));
+        assert_eq!(arrivals(&mut link), [(0, 108), (1, 116), (2, 116), (3, 116)]);
+        // The second, late, is on the line at the change; those behind it do not wait for it.
+        let mut link = Link::new(&reordering(0.0, 100), 1, "sat");
+        assert!(offer(&mut link, at(0), 0));
+        link.retune(at(0), &reordering(1.0, 100), 1, "sat");
+        assert!(offer(&mut link, at(0), 1));
+        link.retune(at(9), &reordering(0.0, 20), 1, "sat");
+        assert!(offer(&mut link, at(9), 2));
+        assert_eq!(arrivals(&mut link), [(0, 108), (2, 116), (1, 616)]);
     }
 
     /// RED goes on with its average and its draws.

@@ -90,9 +90,14 @@ impl Sky {
         }
     }
 
-    /// True if packets leave in the order of arrival.
-    pub(super) fn keeps_order(&self) -> bool {
-        self.motion.as_ref().is_none_or(|motion| motion.keeps_order())
+    /// When the last packet arrives, unless it is late.
+    pub(super) fn last_arrival(&self) -> Time {
+        self.last_arrival
+    }
+
+    /// True if any packet may overtake another, not only those that are late.
+    pub(super) fn overtakes(&self) -> bool {
+        self.motion.as_ref().is_some_and(|motion| motion.overtakes())
     }
 
     /// True if every packet leaves unchanged and in the order of arrival.

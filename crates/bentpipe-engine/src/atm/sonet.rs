@@ -30,7 +30,8 @@ impl OpticalCarrier {
         let upper = name.trim().to_ascii_uppercase();
         let number = upper.strip_prefix("OC-").or_else(|| upper.strip_prefix("STS-"))?;
         let number = number.strip_suffix('C').unwrap_or(number);
-        OpticalCarrier::new(number.parse().ok()?)
+        // Only digits are accepted: `parse` would also accept a plus sign.
+        OpticalCarrier::new(number.parse().ok().filter(|_| number.bytes().all(|byte| byte.is_ascii_digit()))?)
     }
 
     /// Rate of the line: n times 51.84 Mbit/s.
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(rates("sts-12"), (622_080_000, 599_040_000));
         assert_eq!(rates("OC-1"), (51_840_000, 48_384_000));
         assert_eq!(rates("OC-48c").1 * 27, rates("OC-48c").0 * 26);
-        for bad in ["OC-4", "OC-", "OC-3x", "3", "OC-0"] {
+        for bad in ["OC-4", "OC-", "OC-3x", "3", "OC-0", "OC-+3"] {
             assert_eq!(OpticalCarrier::named(bad), None, "{bad}");
         }
         assert_eq!(OpticalCarrier::named(" oc-12 ").expect("OC-12").to_string(), "OC-12c");

@@ -75,12 +75,6 @@ pub trait Half {
         self.sequence().snd_una
     }
 
-    /// The next sequence number to send.
-    #[inline(always)]
-    fn snd_nxt(&self) -> u64 {
-        self.sequence().snd_nxt
-    }
-
     /// One past the highest sequence number ever sent.
     #[inline(always)]
     fn snd_max(&self) -> u64 {

@@ -114,10 +114,10 @@ impl<S: SendingHalf> Duplex<S> {
         self.reset = Some(Box::new(self.if_closed().reset(now, segment)));
     }
 
-    /// Sends a reset that the peer accepts.
+    /// Sends a reset that the peer accepts if it has all that was sent; if not, its challenge ACK tells the number.
     pub(super) fn reset_peer(&mut self, now: Time) {
         let mut reset = Segment::new(Flags::RST | Flags::ACK);
-        (reset.seq, reset.ack) = (self.sender.snd_nxt(), self.receiver.rcv_nxt());
+        (reset.seq, reset.ack) = (self.sender.sequence().seq_of_bare_ack(), self.receiver.rcv_nxt());
         reset.timestamps = self.timestamps_now(now);
         self.reset = Some(Box::new(reset));
     }

@@ -52,7 +52,7 @@ pub(crate) struct Flight<T> {
     patience: Duration,
     /// Pauses between probes of a silent peer do not double once they are this long. `None`: they double up to [`MAX_PAUSE`].
     steady_from: Option<Duration>,
-    /// Number of later transmissions that may overtake one before it counts as lost.
+    /// A transmission counts as lost once another arrives that was sent this many transmissions later, or more. 0 is as 1.
     reordering: u64,
     /// The round trip of the last report, until it is taken.
     sample: Option<Duration>,

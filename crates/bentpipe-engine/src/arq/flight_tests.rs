@@ -36,6 +36,25 @@ fn what_was_overtaken_is_lost() {
     assert!(flight.is_empty() && flight.deadline().is_none());
 }
 
+/// The distance in numbers counts, also over others that are missing.
+#[test]
+fn a_tolerance_is_the_distance_at_which_one_is_lost() {
+    use Verdict::{Arrived, Lost};
+    for reordering in [0, 1] {
+        let mut flight = flight(reordering);
+        for what in ['a', 'b'] {
+            flight.send(at(0), what);
+        }
+        assert_eq!(verdicts(&mut flight, at(500), &[1]), [('a', Lost), ('b', Arrived)], "{reordering}");
+    }
+    let mut flight = flight(3);
+    for what in ['a', 'b', 'c', 'd'] {
+        flight.send(at(0), what);
+    }
+    assert_eq!(verdicts(&mut flight, at(500), &[2]), [('c', Arrived)]);
+    assert_eq!(verdicts(&mut flight, at(501), &[2, 3]), [('a', Lost), ('d', Arrived)]);
+}
+
 #[test]
 fn a_tolerance_waits_for_late_ones() {
     let mut flight = flight(2);

@@ -243,7 +243,8 @@ pub struct SlacpConfig {
     pub channels: Vec<ChannelConfig>,
     /// Maximum time from an arrival to its report.
     pub report_interval: Duration,
-    /// Number of later frames that may overtake a frame before it counts as lost: 0 on a link that preserves order.
+    /// A frame counts as lost once another arrives that was sent this many frames later, or more. 0 is as 1, for a link that preserves
+    /// order.
     pub reordering: u64,
     /// How packets that waited for an earlier one are delivered.
     pub release: Release,

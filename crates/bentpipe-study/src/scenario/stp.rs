@@ -1,7 +1,7 @@
 //! STP flows (ESA's): reads the table `stp` of a flow, and writes it back to text.
 
 use bentpipe_engine::stp::{Arming, StpConfig};
-use bentpipe_engine::units::Bytes;
+use bentpipe_engine::units::{Bytes, Duration};
 use bentpipe_language::error::Problems;
 use bentpipe_language::quantity::{SIZE, format_duration, format_rate};
 use bentpipe_language::reader::{Item, View};
@@ -15,6 +15,10 @@ use super::workloads::{amount, workload};
 /// Payload bytes of a segment: at most what fits an IP packet, at least what fits one of 68 bytes, which is never fragmented (RFC 791
 /// §3.2).
 const MSS: (u64, u64) = (28, 65_000);
+
+/// Shorter intervals fill the line with polls. The sender remembers 1024 polls: at a thousandth of the round trip, their answers come in
+/// time.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 pub(super) fn flow(view: &View<'_>, problems: &mut Problems) -> Option<StpFlow> {
     let Some(item) = view.get("stp") else {
@@ -69,8 +73,10 @@ fn config(item: &Item<'_>, problems: &mut Problems) -> Option<StpConfig> {
     }
     if let Some(item) = view.get("poll_interval") {
         let interval = item.duration(problems)?;
-        if interval.as_nanos() == 0 {
-            item.refuse(problems, format!("`{}` cannot be 0 s", item.path), Some("a span such as \"100 ms\"".into()));
+        let least = MIN_POLL_INTERVAL.max(config.rtt.div_floor(1000));
+        if interval < least {
+            let expected = format!("at least {}, such as \"100 ms\"", format_duration(least));
+            item.refuse(problems, format!("`{}` is too short", item.path), Some(expected));
             return None;
         }
         config.polls = Some(interval);
@@ -118,4 +124,30 @@ pub(super) fn written(config: &StpConfig) -> Value {
     put("max_retransmissions", format!("{} retransmissions", config.max_retransmissions));
     put("receive_buffer", SIZE.format(config.receive_buffer as u64));
     Value::Table(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::Scenario;
+
+    /// The sender remembers 1024 polls: their answers must come before it forgets them.
+    #[test]
+    fn polls_are_not_too_frequent() {
+        let said = |rtt: &str, interval: &str| {
+            let text = format!(
+                "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\ndelay = \"9 ms\"\n\
+                 [[flows]]\nfrom = \"A\"\nto = \"B\"\ntype = \"stp\"\nbytes = \"1 MB\"\n\
+                 stp = {{ rate = \"2 Mbit/s\", rtt = \"{rtt}\", poll_interval = \"{interval}\" }}\n"
+            );
+            Scenario::parse(&text, "t.toml", &[]).map(|_| ()).map_err(|errors| errors.to_string())
+        };
+        for (rtt, interval, least) in
+            [("520 ms", "1 ns", "1 ms"), ("520 ms", "0 s", "1 ms"), ("2600 ms", "2 ms", "2600 us")]
+        {
+            let said = said(rtt, interval).expect_err("too short");
+            assert!(said.contains("poll_interval` is too short") && said.contains(least), "{said}");
+        }
+        assert_eq!(said("520 ms", "1 ms"), Ok(()));
+        assert_eq!(said("2600 ms", "2600 us"), Ok(()));
+    }
 }

@@ -164,7 +164,7 @@ pub(crate) const STP: &[Field] = &[
     field(
         "poll_interval",
         Shape::DURATION,
-        "Instead of `rto`: interval at which the sender polls the receiver's state. The receiver answers only polls and gaps, as in the SSCOP-based protocol of the same name (Henderson and Katz).",
+        "Instead of `rto`: interval at which the sender polls the receiver's state. The receiver answers only polls and gaps, as in the SSCOP-based protocol of the same name (Henderson and Katz). At least 1 ms, and a thousandth of `rtt`.",
     ),
     field("receive_buffer", Shape::SIZE, "Receive buffer, at most 1 GiB. Default: 1 GiB."),
 ];

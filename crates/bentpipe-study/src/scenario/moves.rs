@@ -35,6 +35,13 @@ impl<'a> Lane<'a> {
         if self.changes.is_empty() {
             return Some(None);
         }
+        let is_step = |change: &Change| change.over == Duration::ZERO;
+        let is_lost = |two: &[Change]| two[0].at == two[1].at && two.iter().all(is_step);
+        if let Some(n) = self.changes.windows(2).position(is_lost) {
+            let expected = "one change of a setting at an instant".to_owned();
+            self.items[n].refuse(problems, "the change never holds: the next one is at the same time", Some(expected));
+            return None;
+        }
         let (n, message) = match Track::new(initial, self.changes, period) {
             Ok(track) => match track.never_holds() {
                 Some(n) => (n, "the change never holds: at `schedule_period` the schedule starts again"),

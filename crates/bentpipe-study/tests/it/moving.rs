@@ -179,6 +179,26 @@ fn a_value_at_the_period_never_holds() {
     assert_eq!(schedule("9 ms").as_deref(), Ok(""));
 }
 
+/// Of two steps of a setting at one instant, only the second holds. A ramp may begin with a step or end with one.
+#[test]
+fn a_step_at_the_instant_of_another_never_holds() {
+    let read = |changes: &str| {
+        let text = format!(
+            "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"1 Mbit/s\"\ndelay = \"9 ms\"\n\
+             schedule = [{changes}]\n[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
+        );
+        Scenario::parse(&text, "t.toml", &[]).map(|_| ()).map_err(|errors| errors.to_string())
+    };
+    let step = "{ at = \"1 s\", delay = \"5 ms\" }";
+    let said = read(&format!("{step}, {{ at = \"1 s\", delay = \"7 ms\" }}")).expect_err("a mistake");
+    assert!(said.contains("t.toml:7:") && said.contains("the change never holds"), "{said}");
+    for other in ["{ at = \"1 s\", over = \"2 s\", delay = \"7 ms\" }", "{ at = \"1 s\", rate = \"2 Mbit/s\" }"] {
+        assert_eq!(read(&format!("{step}, {other}")), Ok(()), "{other}");
+    }
+    let ramp = "{ at = \"0 s\", over = \"1 s\", delay = \"7 ms\" }";
+    assert_eq!(read(&format!("{ramp}, {step}")), Ok(()));
+}
+
 /// 1.5 MB with headers: 1 MB in the first second at 8 Mbit/s, the rest in 4 s at 1 Mbit/s, and 100 ms on the way. The mean rate would
 /// allow less.
 #[test]

@@ -32,7 +32,7 @@ pub(crate) fn rate_trace(item: &Item<'_>, beside: Beside<'_>, problems: &mut Pro
         return None;
     };
     let (text, source) = beside.text(name, item, "a packet-delivery trace beside the scenario", problems)?;
-    parse(&text, source, &item.path, problems)
+    parse((name, &text), source, &item.path, problems)
 }
 
 fn message(bad: BadTrace) -> &'static str {
@@ -44,9 +44,12 @@ fn message(bad: BadTrace) -> &'static str {
     }
 }
 
-fn parse(text: &str, source: usize, key: &str, problems: &mut Problems) -> Option<RateTrace> {
+fn parse((name, text): (&str, &str), source: usize, key: &str, problems: &mut Problems) -> Option<RateTrace> {
     let (mut millis, mut spans, mut at) = (Vec::new(), Vec::new(), 0);
     let mut sound = true;
+    let help = |content: &str| {
+        content.contains(',').then(|| format!("for a CSV file of rates, rate_trace = {{ file = \"{name}\" }}"))
+    };
     for line in text.split_inclusive('\n') {
         let span = Span::new(source, at..at + line.trim_end().len());
         at += line.len();
@@ -63,7 +66,8 @@ fn parse(text: &str, source: usize, key: &str, problems: &mut Problems) -> Optio
             }
             _ => {
                 let mistake = Mistake::new(key, format!("`{content}` is not a time in milliseconds"));
-                problems.add(span, mistake.expected(EXPECTED));
+                let help = help(content).filter(|_| sound);
+                problems.add(span, mistake.expected(EXPECTED).help(help));
                 sound = false;
             }
         }

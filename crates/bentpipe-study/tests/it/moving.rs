@@ -251,6 +251,9 @@ fn a_rate_from_a_trace() {
     };
     assert_eq!(wrong("1\n5\n4\n"), (3, "a time is earlier than the previous one".into()));
     assert_eq!(wrong("1\n2.5\n"), (2, "`2.5` is not a time in milliseconds".into()));
+    file("bad.trace", "time_s,rate_mbps\n0,1\n");
+    let said = scenario("rate_trace = \"bad.trace\"").expect_err("rates are no times").to_string();
+    assert!(said.contains("rate_trace = { file = \"bad.trace\" }"), "{said}");
     assert_eq!(wrong("+1\n"), (1, "`+1` is not a time in milliseconds".into()));
     assert_eq!(wrong("0\n0\n"), (2, "the trace ends at 0 ms, so it has no length".into()));
     assert_eq!(wrong("\n2000000000\n"), (2, "a time is later than 1 000 000 000 ms".into()));

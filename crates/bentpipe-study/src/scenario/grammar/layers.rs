@@ -120,7 +120,7 @@ pub(crate) const CHANNEL: &[Field] = &[
     field(
         "codel",
         Shape::Any(&[Shape::Choice(&["off", "auto"]), Shape::Table(CODEL)]),
-        "CoDel (RFC 8289). \"auto\": a target of one round trip of the link and an interval of two. Default: \"off\".",
+        "CoDel (RFC 8289). \"auto\": a target of one round trip of the link, at least 5 ms, and an interval of two targets. Default: \"off\".",
     ),
 ];
 

@@ -83,7 +83,8 @@ impl LayerSpec {
                 fec.worth = fec.worth.max(one_of_a_round_trip(rate, rtt));
             }
             if spec.auto_codel {
-                config.codel = Some(Codel { target: rtt, interval: rtt.saturating_mul(2) });
+                let target = rtt.max(Codel::DEFAULT.target);
+                config.codel = Some(Codel { target, interval: target.saturating_mul(2) });
             }
             if spec.auto_copies {
                 // The last copy leaves before the first report of a loss can arrive, after a round trip.
@@ -157,4 +158,29 @@ fn default_channels() -> Vec<ChannelSpec> {
         auto_copies: config.arq.is_some(),
     };
     vec![spec("urgent", vec![expedited], urgent), spec("acks", vec![bare], acks), spec("bulk", vec![], bulk)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    /// Without a floor, CoDel would drop all but one packet over a link without delay.
+    #[test]
+    fn codel_is_not_stricter_than_its_default_target() {
+        let of = |delay: &str| {
+            let text = format!(
+                "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\ndelay = \"{delay}\"\n\
+                 [[layers]]\nname = \"arq\"\nover = \"sat\"\n[[flows]]\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
+            );
+            let scenario = Scenario::parse(&text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+            scenario.layers[0].end(&scenario.links, 0).channels[2].codel
+        };
+        let codel = |millis| {
+            let target = Duration::from_millis(millis);
+            Some(Codel { target, interval: target.saturating_mul(2) })
+        };
+        assert_eq!((of("0 s"), of("1 ms")), (codel(5), codel(5)));
+        assert_eq!((of("3 ms"), of("260 ms")), (codel(6), codel(520)));
+    }
 }

@@ -41,6 +41,8 @@ pub(super) struct Conn {
     user_ended: bool,
     peer_ended: bool,
     told_end: bool,
+    /// True if the kernel may have an error to report.
+    suspect: bool,
     /// True if there was more to read than room for it.
     held_back: bool,
     /// The memory that was reported last.
@@ -60,6 +62,7 @@ impl Conn {
             user_ended: false,
             peer_ended: false,
             told_end: false,
+            suspect: false,
             held_back: false,
             memory: 0,
         }
@@ -112,6 +115,7 @@ impl Conn {
     pub(super) fn note(&mut self, ready: &Ready) {
         self.readable |= ready.is_readable() || ready.is_read_closed() || ready.is_error();
         self.writable |= ready.is_writable() || ready.is_write_closed() || ready.is_error();
+        self.suspect |= ready.is_error();
     }
 
     /// Takes data for the user.
@@ -166,7 +170,12 @@ impl Conn {
             }
         }
         self.write(outcome)?;
-        self.read(scratch, limit, outcome)
+        self.read(scratch, limit, outcome)?;
+        // After the end of the user's data, nothing is read that would report it.
+        if std::mem::take(&mut self.suspect) && self.user_ended {
+            self.socket.take_error()?.map_or(Ok(()), Err)?;
+        }
+        Ok(())
     }
 
     fn write(&mut self, outcome: &mut Outcome) -> io::Result<()> {

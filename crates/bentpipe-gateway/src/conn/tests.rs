@@ -111,6 +111,29 @@ fn each_direction_ends_once() {
     }
 }
 
+/// A reset after the end of the user's data: in neither direction does anything move that would show it.
+#[test]
+fn a_reset_after_the_end_is_noticed() {
+    let (mut conn, host) = pair();
+    let (mut poll, mut events) = (mio::Poll::new().expect("a poll"), mio::Events::with_capacity(4));
+    conn.register(poll.registry(), Token(0)).expect("it is registered once");
+    host.shutdown(Shutdown::Write).expect("it is open");
+    let mut turn = |conn: &mut Conn| {
+        poll.poll(&mut events, Some(std::time::Duration::from_secs(10))).expect("a wait");
+        let outcomes = events.iter().map(|ready| {
+            conn.note(ready);
+            serve(conn, MAX_UNSENT)
+        });
+        outcomes.collect::<Vec<_>>()
+    };
+    while !conn.user_ended {
+        assert!(turn(&mut conn).iter().all(|outcome| outcome.failed.is_none()));
+    }
+    SockRef::from(&host).set_linger(Some(std::time::Duration::ZERO)).expect("a setting");
+    drop(host);
+    assert!(turn(&mut conn).iter().any(|outcome| outcome.failed.is_some()));
+}
+
 #[test]
 fn sockets_are_tuned() {
     let (conn, _host) = pair();

@@ -180,7 +180,7 @@ fn decimal(number: &str) -> Result<Decimal, BadQuantity> {
     if number.starts_with('-') {
         return Err(bad(format!("`{number}` is negative")));
     }
-    let clean = number.trim_start_matches('+').replace('_', "");
+    let clean = number.strip_prefix('+').unwrap_or(number).replace('_', "");
     let (mantissa, exponent) = match clean.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => {
             (mantissa, exponent.parse::<i32>().map_err(|_| bad(format!("`{number}` is not a number")))?)

@@ -54,6 +54,7 @@ fn what_is_wrong_is_said() {
     };
     assert_eq!(message(DURATION.parse("255")), "`255` has no unit / write for example \"255 ms\"");
     assert_eq!(message(DURATION.parse("-1 ms")), "`-1` is negative / ");
+    assert_eq!(message(DURATION.parse("++1 ms")), "`++1` is not a number / ");
     assert_eq!(message(DURATION.parse("0.5 ns")), "`0.5 ns` is not a whole number of ns / ");
     assert_eq!(message(SIZE.parse("64 KB")), "`KB` is not a unit of data / write kB (1000 bytes) or KiB (1024 bytes)");
     assert_eq!(message(RATE.parse("2 mbit/s")), "`mbit/s` is not a unit of rate / did you mean `Mbit/s`?");

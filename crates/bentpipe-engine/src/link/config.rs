@@ -349,6 +349,11 @@ impl LinkConfig {
         moves || self.phases.as_ref().is_some_and(|phases| phases.delay.is_some())
     }
 
+    /// True if the limit of the queue follows a schedule.
+    pub fn queue_changes(&self) -> bool {
+        self.moves.as_ref().is_some_and(|moves| moves.queue.is_some())
+    }
+
     /// True if the loss probability follows a trace or a schedule.
     pub fn loss_changes(&self) -> bool {
         self.moves.as_ref().is_some_and(|moves| moves.loss.is_some())

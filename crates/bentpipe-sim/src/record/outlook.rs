@@ -168,7 +168,8 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
     let port_fills = there
         .bottleneck_link
         .is_some_and(|link| topology::has_slow_line(&scenario[link].config) && !lines_fit(scenario, link, carried));
-    outlook.hints = hints::of(&outlook, flow, sharing, [changes, port_fills]);
+    let queue_changes = there.bottleneck_link.is_some_and(|link| scenario[link].config.queue_changes());
+    outlook.hints = hints::of(&outlook, flow, sharing, [changes, port_fills, queue_changes]);
     Ok(outlook)
 }
 

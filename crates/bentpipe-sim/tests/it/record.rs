@@ -163,6 +163,17 @@ fn hints_promise_nothing_of_a_path_that_changes_or_is_shared() {
         assert!(small.contains("19200 B may be outstanding, 0.") && !small.contains("never"), "{small}");
         assert!(fits.contains("76800 B may be outstanding, 1.") && !fits.contains("never"), "{fits}");
     }
+    // The first limit of the queue says nothing of the later ones.
+    let schedule = "forward.schedule = [{ at = \"0 s\", queue = \"10 packets\" }]";
+    let text = TWO_LINKS.replace("WINDOW", "").replace("50 packets", "unlimited").replace("FLOW", BULK);
+    let text = text.replace("forward.drop_list = [3]", schedule);
+    let scenario = Scenario::parse(&text, "two-links.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let unlimited = Outlook::new(&scenario).expect("reachable").flows.remove(0).hints.join("\n");
+    for changing in [unlimited, hints(80, schedule, "")] {
+        assert!(changing.contains("the limit of the queue changes"), "{changing}");
+        assert!(["never", "slow start", "unlimited"].iter().all(|word| !changing.contains(word)), "{changing}");
+    }
+    assert!(hints(20, schedule, "").contains("never be busy"));
 }
 
 /// 200 ms of round trip; the default idle timeout is 30 s.

@@ -98,7 +98,7 @@ pub(super) fn changes(link: &LinkConfig) -> Vec<String> {
         ("rate", link.rate_changes() && link.tdma.is_none()),
         ("delay", link.delay_changes()),
         ("loss", link.loss_changes()),
-        ("queue", link.moves.as_ref().is_some_and(|moves| moves.queue.is_some())),
+        ("queue", link.queue_changes()),
     ];
     let changing: Vec<_> = all.iter().filter(|(_, changes)| *changes).map(|(what, _)| *what).collect();
     match changing[..] {

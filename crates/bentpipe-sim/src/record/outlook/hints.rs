@@ -6,15 +6,16 @@ use bentpipe_engine::tcp::variant::{Growth, SlowStartExit, Startup};
 use bentpipe_engine::units::Bytes;
 use bentpipe_study::scenario::{FlowKind, FlowSpec, TcpFlow, Workload};
 
-use super::FlowOutlook;
+use super::{FlowOutlook, QueueOutlook};
 
 /// The sentences; `sharing` is the number of other flows on the bottleneck, `changes` whether the rate of a line on the data's path
-/// changes, `port_fills` whether the lines of several flows, each without a limit to its queue, may fill the port behind them.
+/// changes, `port_fills` whether the lines of several flows, each without a limit to its queue, may fill the port behind them,
+/// `queue_changes` whether the limit of the queue before the bottleneck changes.
 pub(super) fn of(
     outlook: &FlowOutlook,
     flow: &FlowSpec,
     sharing: usize,
-    [changes, port_fills]: [bool; 2],
+    [changes, port_fills, queue_changes]: [bool; 3],
 ) -> Vec<String> {
     let mut hints = Vec::new();
     if changes && outlook.limit_time_s.is_some() {
@@ -29,8 +30,10 @@ pub(super) fn of(
         }
         FlowKind::Tcp(tcp) if tcp.splits.is_empty() => {
             let is_steady = sharing == 0 && !changes && !outlook.delay_changes;
-            window(outlook, tcp, is_steady, &mut hints);
-            startup(outlook, tcp, &mut hints);
+            // Later limits may be anything.
+            let queue = outlook.queue.as_ref().filter(|_| !queue_changes);
+            window(outlook, queue, tcp, is_steady, &mut hints);
+            startup(outlook, queue, tcp, &mut hints);
         }
         FlowKind::Tcp(_) => hints.push("the connection is split: each leg has a window of its own".into()),
         _ => {}
@@ -48,7 +51,9 @@ pub(super) fn of(
             quic.idle_timeout.as_millis_f64()
         ));
     }
-    if outlook.queue.is_none() && outlook.bottleneck.is_some() && !port_fills {
+    if queue_changes {
+        hints.push("the limit of the queue changes: the first one is shown".into());
+    } else if outlook.queue.is_none() && outlook.bottleneck.is_some() && !port_fills {
         hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
     }
     if outlook.mean_loss > 0.0 {
@@ -107,11 +112,17 @@ fn ends(tcp: &TcpFlow) -> (&TcpConfig, &TcpConfig) {
 
 /// Compares the data that the ends allow to be outstanding with what the path holds. What follows for the line and its queue is said
 /// only if the path is the flow's own and always the same: `is_steady`.
-fn window(outlook: &FlowOutlook, tcp: &TcpFlow, is_steady: bool, hints: &mut Vec<String>) {
+fn window(
+    outlook: &FlowOutlook,
+    queue: Option<&QueueOutlook>,
+    tcp: &TcpFlow,
+    is_steady: bool,
+    hints: &mut Vec<String>,
+) {
     let Some(bdp) = outlook.bdp_bytes.filter(|bdp| *bdp > 0) else { return };
     let (max, by_buffer) = max_outstanding(tcp);
     let bdps = max as f64 / bdp as f64;
-    let room = outlook.queue.map_or(f64::INFINITY, |queue| queue.bdps);
+    let room = queue.map_or(f64::INFINITY, |queue| queue.bdps);
     let may = format!("at most {max} B may be outstanding{}", if by_buffer { " (send buffer)" } else { "" });
     if bdps < 1.0 {
         let so = if is_steady { ": the line can never be busy all the time" } else { "" };
@@ -124,8 +135,8 @@ fn window(outlook: &FlowOutlook, tcp: &TcpFlow, is_steady: bool, hints: &mut Vec
     }
 }
 
-fn startup(outlook: &FlowOutlook, tcp: &TcpFlow, hints: &mut Vec<String>) {
-    let (Some(bdp), Some(queue)) = (outlook.bdp_bytes, &outlook.queue) else { return };
+fn startup(outlook: &FlowOutlook, queue: Option<&QueueOutlook>, tcp: &TcpFlow, hints: &mut Vec<String>) {
+    let (Some(bdp), Some(queue)) = (outlook.bdp_bytes, queue) else { return };
     let (data, other) = ends(tcp);
     let holds = bdp + queue.bytes;
     let slow_start = matches!(data.variant.startup, Startup::SlowStart);

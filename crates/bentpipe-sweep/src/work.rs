@@ -35,7 +35,8 @@ struct Shared<'a> {
 }
 
 /// Does the runs of a plan on `threads` threads (0: one per core, the maximum) and stores each as it ends. Calls `stop`
-/// every few milliseconds, and `progress` after each run, with the maximum remaining time. Returns true if all runs are done.
+/// every few milliseconds, and `progress` after each run, with the maximum remaining time; one call of `progress` at a time, in order.
+/// Returns true if all runs are done.
 ///
 /// The runs and their results do not depend on the threads.
 ///
@@ -113,16 +114,47 @@ fn work(
         let now = plan.progress();
         let left = estimate.left(&now);
         let due = store.sync_due();
+        if kept.is_ok() {
+            // Another thread with later figures waits for the lock.
+            progress(now, left);
+        }
         drop(all);
         news.notify_all();
         if let Err(error) = kept {
             return fail(error.into());
         }
-        progress(now, left);
         if let Some((file, path)) = due
             && let Err(source) = file.sync_data()
         {
             return fail(StoreError::Io { path, source }.into());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Base, Spec};
+
+    const SCENARIO: &str = "name = \"t\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"2 Mbit/s\"\n\
+        delay = \"9 ms\"\nloss = \"1 %\"\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 kB\"\n";
+
+    /// A thread that is held up while it tells the progress is not overtaken.
+    #[test]
+    fn progress_only_grows() {
+        let base = Base { text: SCENARIO.to_owned(), name: "t.toml".to_owned(), settings: Vec::new() };
+        let spec = Spec::parse("scenario = \"t\"\nrepetitions = 100\n", "s.toml", &|_| Ok(base.clone()));
+        let mut plan = Plan::new(spec.unwrap_or_else(|errors| panic!("{errors}")));
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut store = Store::open(folder.path()).expect("it opens");
+        let told = Mutex::new(Vec::new());
+        let tell = |now: Progress, _| {
+            if now.done.is_multiple_of(10) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            told.lock().expect("no panic").push(now.done);
+        };
+        assert!(sweep(&mut plan, &mut store, 4, &|| false, &tell).expect("they run"));
+        assert_eq!(told.into_inner().expect("no panic"), Vec::from_iter(1..=100));
     }
 }

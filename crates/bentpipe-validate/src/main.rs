@@ -43,7 +43,7 @@ enum Command {
         /// Seed
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Print only the events of this one
+        /// Print only the events of this one, and the command that runs it in `ns`
         #[arg(long)]
         show: Option<u64>,
         /// Start time on ns's clock, seconds; 0 shows how its rounding breaks ties
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         }
         Command::Quotations { root } => rfc::check(&root),
         Command::RfcDigest { texts, out } => rfc::make(&texts, &out),
-        Command::Ns2Explore { seed, show: Some(n), script, .. } => ns2::show_drawn(seed, n, &script),
+        Command::Ns2Explore { seed, show: Some(n), epoch, script, .. } => ns2::show_drawn(seed, n, epoch, &script),
         Command::Ns2Explore { count, seed, epoch, script, show: None } => ns2::explore(count, seed, epoch, &script),
     };
     match agrees {

@@ -234,13 +234,18 @@ fn rerun_sample(scenarios: &[Vec<Row>], count: usize, script: &Path) -> Result<b
 }
 
 /// Prints the events of one random scenario, and the command that runs it in `ns`.
-pub(crate) fn show_drawn(seed: u64, n: u64, script: &Path) -> Result<bool> {
+pub(crate) fn show_drawn(seed: u64, n: u64, epoch: f64, script: &Path) -> Result<bool> {
     let rows = crate::draw::scenario(seed, n);
-    let words: Vec<_> = words(&rows, EPOCH)?.iter().map(|word| format!("'{word}'")).collect();
-    println!("# ns {} {}", script.display(), words.join(" "));
+    println!("# {}", command(&rows, epoch, script)?);
     let mut show = Show { payload: rows[0].payload as u64, syn: rows[0].syn_exchange != 0 };
     run(&reference::scenario(&rows)?, 1, &mut show)?;
     Ok(true)
+}
+
+/// The command that runs a scenario in `ns`, for a shell.
+fn command(rows: &[Row], epoch: f64, script: &Path) -> Result<String> {
+    let words: Vec<_> = words(rows, epoch)?.iter().map(|word| format!("'{word}'")).collect();
+    Ok(format!("ns {} {}", script.display(), words.join(" ")))
 }
 
 /// The arguments of the script.
@@ -297,4 +302,16 @@ fn parse_flow(line: &str) -> Option<Figures> {
     let (t_ack, t_rx) = (next()?, next()?);
     let mut count = || next().map(|n| n as u64);
     Some(Figures { t_ack, t_rx, sent: count()?, retransmits: count()?, timeouts: count()?, cuts: count()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_command_starts_at_the_epoch() {
+        let rows = crate::draw::scenario(1, 3);
+        let line = command(&rows, 0.25, Path::new("scenario.tcl")).expect("its traffic is valid");
+        assert!(line.starts_with("ns scenario.tcl '") && line.ends_with(" '0.25'"), "{line}");
+    }
 }

@@ -53,7 +53,7 @@ pub(crate) fn open(session: &mut Session, device: &str, addressing: Addressing, 
     let table = format!("bentpipe_{}_{}", std::process::id(), addressing.network);
     session.note(Made::Table(table.clone()))?;
     if let Err(error) = nft(&rules(&table, device, addressing, local)) {
-        outside.missing.push(format!("the outside: {error} (is nftables installed?)"));
+        outside.missing.push(format!("the outside: {error}"));
         return Ok(Outside { missing: outside.missing, ..Outside::default() });
     }
     if outside.v4 {
@@ -144,7 +144,7 @@ fn feed(nft: &mut Command, rules: &str) -> io::Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| io::Error::new(error.kind(), format!("nft: {error}")))?;
+        .map_err(|error| io::Error::new(error.kind(), format!("nft (nftables) cannot be run: {error}")))?;
     let written = child.stdin.take().expect("piped").write_all(rules.as_bytes());
     let output = child.wait_with_output()?;
     match output.status.success() {
@@ -174,6 +174,12 @@ mod tests {
     fn a_program_that_reads_nothing_is_heard() {
         let error = feed(Command::new("sh").args(["-c", "echo not permitted >&2; exit 1"]), &"x".repeat(1 << 20));
         assert_eq!(error.expect_err("it fails").to_string(), "nft: not permitted");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_named_with_its_package() {
+        let error = feed(&mut Command::new("./no-such-program"), "").expect_err("it is not there");
+        assert!(error.to_string().starts_with("nft (nftables) cannot be run: No such file"), "{error}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bentpipe_io::{Made, Session, program};
+use bentpipe_io::{Made, Session, program, succeeded};
 
 use crate::Addressing;
 use crate::plan::OUTER;
@@ -146,11 +146,7 @@ fn feed(nft: &mut Command, rules: &str) -> io::Result<()> {
         .spawn()
         .map_err(|error| io::Error::new(error.kind(), format!("nft (nftables) cannot be run: {error}")))?;
     let written = child.stdin.take().expect("piped").write_all(rules.as_bytes());
-    let output = child.wait_with_output()?;
-    match output.status.success() {
-        true => written,
-        false => Err(io::Error::other(format!("nft: {}", String::from_utf8_lossy(&output.stderr).trim()))),
-    }
+    succeeded("nft", &child.wait_with_output()?).and(written)
 }
 
 /// The target of `/etc/resolv.conf`, with links resolved: the mount point.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-use bentpipe_io::program;
+use bentpipe_io::{program, succeeded};
 use socket2::Domain;
 
 use super::instance::{Instance, Routed};
@@ -243,10 +243,8 @@ fn start(command: &mut Command, name: &str) -> io::Result<std::process::Child> {
 
 fn finish(what: &str, child: std::process::Child) -> io::Result<String> {
     let output = child.wait_with_output()?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(io::Error::other(format!("{what}: {}", String::from_utf8_lossy(&output.stderr).trim())))
+    succeeded(what, &output)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod wakeful;
 pub use clock::Clock;
 pub use descendants::Descendants;
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
-pub use namespace::{Namespace, addresses, ip, program, run};
+pub use namespace::{Namespace, addresses, ip, program, run, succeeded};
 pub use priority::hurry;
 pub use session::{Made, Session};
 pub use signals::{Caught, Signals};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use nix::ifaddrs::getifaddrs;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -95,9 +95,35 @@ pub fn run(name: &str, arguments: &[&str]) -> io::Result<()> {
         .args(arguments)
         .output()
         .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
-    if output.status.success() {
-        return Ok(());
-    }
+    succeeded(&format!("{name} {}", arguments.join(" ")), &output)
+}
+
+/// Checks how a program has ended.
+///
+/// # Errors
+/// Fails if it did not succeed, with what it wrote to standard error or, if that is nothing, with its status: a program that was killed
+/// gives no reason.
+pub fn succeeded(what: &str, output: &Output) -> io::Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("{name} {}: {}", arguments.join(" "), said.trim())))
+    match (output.status.success(), said.trim()) {
+        (true, _) => Ok(()),
+        (false, "") => Err(io::Error::other(format!("{what}: {}", output.status))),
+        (false, said) => Err(io::Error::other(format!("{what}: {said}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_killed_has_a_reason() {
+        let ended = |script: &str| {
+            let output = Command::new("sh").args(["-c", script]).output().expect("a shell");
+            succeeded("nft", &output).map_err(|error| error.to_string())
+        };
+        assert_eq!(ended("echo fine >&2"), Ok(()));
+        assert_eq!(ended("echo not permitted >&2; exit 1"), Err("nft: not permitted".to_owned()));
+        assert_eq!(ended("kill -TERM $$"), Err("nft: signal: 15 (SIGTERM)".to_owned()));
+    }
 }

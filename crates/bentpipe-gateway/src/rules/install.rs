@@ -198,13 +198,22 @@ impl Instance {
         }
         let path = |of: &str| format!("/proc/sys/net/ipv4/conf/{of}/rp_filter");
         let is = |of: &str| std::fs::read_to_string(path(of)).ok().and_then(|text| text.trim().parse::<u8>().ok());
-        // If /proc/sys is read-only, net.ipv4.conf.default may already have given the device the right value.
-        let is_strict = is("all").max(is(device)) == Some(1);
-        if let (true, Err(error)) = (is_strict, std::fs::write(path(device), LOOSE.to_string())) {
-            lacks.push(format!("connections older than the gateway may break: {} is 1: {error}", path(device)));
-        }
+        lacks.extend(loosened(device, is("all").max(is(device)), |value| std::fs::write(path(device), value)).err());
         lacks
     }
+}
+
+/// Sets the device's filter to [`LOOSE`] if the value that is `used` is strict. If /proc/sys is read-only, net.ipv4.conf.default may
+/// already have given the device the right value.
+fn loosened(device: &str, used: Option<u8>, set: impl FnOnce(String) -> io::Result<()>) -> Result<(), String> {
+    if used != Some(1) {
+        return Ok(());
+    }
+    set(LOOSE.to_string()).map_err(|error| {
+        format!(
+            "connections older than the gateway may break: net.ipv4.conf.{device}.rp_filter cannot be set to {LOOSE}: {error}"
+        )
+    })
 }
 
 fn nft(options: &[&str], script: &str) -> io::Result<()> {
@@ -250,6 +259,23 @@ fn finish(what: &str, child: std::process::Child) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Which of the two settings is strict makes no difference: the device's is the one to change.
+    #[test]
+    fn a_strict_filter_that_stays_is_told() {
+        let read_only = |_| Err(io::Error::other("read-only"));
+        for fine in [None, Some(0), Some(2)] {
+            assert_eq!(loosened("bentpipe0", fine, read_only), Ok(()));
+        }
+        let said = "connections older than the gateway may break: net.ipv4.conf.bentpipe0.rp_filter cannot be set to 2: read-only";
+        assert_eq!(loosened("bentpipe0", Some(1), read_only), Err(said.to_owned()));
+        let mut set = None;
+        let kept = loosened("bentpipe0", Some(1), |value| {
+            set = Some(value);
+            Ok(())
+        });
+        assert_eq!((kept, set.as_deref()), (Ok(()), Some("2")));
+    }
 
     /// A program that fails before it has read all of its input. More fits into no pipe.
     #[test]

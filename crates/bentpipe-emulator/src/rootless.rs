@@ -29,6 +29,11 @@ impl Pasta {
     pub fn machine(&self) -> Option<Ipv4Addr> {
         nat::gateway().ok()?
     }
+
+    /// True if `pasta` has ended, so that the outside can no longer be reached.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
 }
 
 impl Drop for Pasta {
@@ -39,12 +44,12 @@ impl Drop for Pasta {
     }
 }
 
-/// Makes the process root in new user, network and mount namespaces. Returns the connection to the outside, if `pasta`
-/// provides one. Call this first: the system refuses it for a process with several threads.
+/// Makes the process root in new user, network and mount namespaces. Returns the connection to the outside, or the reason why `pasta`
+/// provides none. Call this first: the system refuses it for a process with several threads.
 ///
 /// # Errors
 /// Fails if the kernel does not allow it for ordinary users.
-pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
+pub fn become_root() -> Result<Result<Pasta, String>, EmulateError> {
     let (uid, gid) = (geteuid(), getegid());
     // It is started in the old namespaces and waits until this process is in the new ones, which it then joins by this
     // process's pid. It ends if this process is killed.
@@ -73,21 +78,30 @@ pub fn become_root() -> Result<Option<Pasta>, EmulateError> {
     write("uid_map", format!("0 {uid} 1"))?;
     write("gid_map", format!("0 {gid} 1"))?;
     ip(&["link", "set", "lo", "up"]).map_err(EmulateError::system("the loopback device"))?;
-    let Ok(mut child) = pasta else { return Ok(None) };
-    let begun = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(b"\n").is_ok());
+    let mut child = match pasta {
+        Ok(child) => child,
+        Err(error) => return Ok(Err(format!("`pasta` cannot be started: {error}"))),
+    };
+    // If nobody reads it, the child has ended, which is looked at below.
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(b"\n"));
     let mut pasta = Pasta(child);
     let start = Instant::now();
-    while begun && start.elapsed() < PATIENCE {
+    while start.elapsed() < PATIENCE {
         // It has no other way to report that it is ready.
         if nat::has_default(&[]).unwrap_or(false) || nat::has_default(&["-6"]).unwrap_or(false) {
-            return Ok(Some(pasta));
+            return Ok(Ok(pasta));
         }
         match pasta.0.try_wait() {
             Ok(None) => std::thread::sleep(Duration::from_millis(10)),
-            _ => return Ok(None),
+            // The code of a shell, and of setpriv.
+            Ok(Some(status)) if status.code() == Some(127) => {
+                return Ok(Err("`pasta` (package passt) is not installed".to_owned()));
+            }
+            Ok(Some(status)) => return Ok(Err(format!("`pasta` has ended ({status})"))),
+            Err(error) => return Ok(Err(format!("`pasta`: {error}"))),
         }
     }
-    Ok(None)
+    Ok(Err(format!("`pasta` was not ready after {} s", PATIENCE.as_secs())))
 }
 
 /// True if this user is not root.

@@ -45,11 +45,11 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let mut notes = Vec::new();
     let is_root = !rootless::is_needed();
     // It must live as long as the command.
-    let pasta = match is_root {
-        false => rootless::become_root().map_err(refused(&args.world))?.or_else(|| {
-            notes.push("the outside: not root, and `pasta` (package passt) is not installed".to_owned());
-            None
-        }),
+    let mut pasta = match is_root {
+        false => rootless::become_root()
+            .map_err(refused(&args.world))?
+            .map_err(|why| notes.push(format!("the outside: not root, and {why}")))
+            .ok(),
         true => None,
     };
     let signals = Signals::catch().map_err(Failure::broken)?;
@@ -99,8 +99,13 @@ pub(crate) fn shell(args: &Shell) -> Result<End, Failure> {
     let started = behind.emulator().clock().now();
     let place = if args.quiet { Place::Hidden } else { Place::Title };
     let mut status = Status::new(place, args.watch.interval, behind.emulator());
-    let mut beside =
-        Beside { live: live.as_mut(), program: &mut program, status: &mut status, gateways: &mut gateways };
+    let mut beside = Beside {
+        live: live.as_mut(),
+        program: &mut program,
+        status: &mut status,
+        gateways: &mut gateways,
+        pasta: &mut pasta,
+    };
     let end = run(&scenario, &mut behind, &signals, &mut beside);
     status.end(&scenario, behind.emulator());
     let took = behind.emulator().clock().now().saturating_since(started);
@@ -210,11 +215,12 @@ struct Beside<'a> {
     program: &'a mut Program,
     status: &'a mut Status,
     gateways: &'a mut Gateways,
+    pasta: &'a mut Option<rootless::Pasta>,
 }
 
 /// Runs until the command ends.
 fn run(scenario: &Scenario, behind: &mut Behind, signals: &Signals, beside: &mut Beside<'_>) -> Result<End, Failure> {
-    let Beside { live, program, status, gateways } = beside;
+    let Beside { live, program, status, gateways, pasta } = beside;
     // If it is not allowed, packets sometimes wait for other programs, and the summary says how long.
     bentpipe_io::hurry();
     loop {
@@ -241,6 +247,10 @@ fn run(scenario: &Scenario, behind: &mut Behind, signals: &Signals, beside: &mut
         while let Some(caught) = signals.next().map_err(Failure::broken)? {
             match caught {
                 Caught::Child => {
+                    if pasta.as_mut().is_some_and(rootless::Pasta::has_ended) {
+                        **pasta = None;
+                        note!("bentpipe: not available any more: the outside: `pasta` has ended");
+                    }
                     if let Some(end) = program.ended()? {
                         return Ok(end);
                     }

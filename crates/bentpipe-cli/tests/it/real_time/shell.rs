@@ -1,6 +1,7 @@
 //! `bentpipe shell`: a command behind the link, the machine in front of it, and networks beyond that machine.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -165,31 +166,50 @@ fn ctrl_c_at_the_terminal_is_the_commands() {
     }
 }
 
+/// The same user by another number, so that it has to become root.
+const ORDINARY: [&str; 3] = ["-U", "--map-user=1000", "--map-group=1000"];
+
+/// True if a user who is not root can be tested.
+fn possible_without_root() -> bool {
+    if !possible() {
+        return false;
+    }
+    let found = Command::new("unshare").args(ORDINARY).arg("true").status().is_ok_and(|status| status.success());
+    assert!(
+        found || std::env::var("CI").as_deref() != Ok("true"),
+        "CI must have user namespaces and `unshare --map-user`"
+    );
+    if !found {
+        eprintln!("SKIPPED, not tested: `unshare {}` fails", ORDINARY.join(" "));
+    }
+    found
+}
+
+/// Puts a script in place of `pasta`, and returns the search path with it. `$last`, the last argument of the real one, is the process
+/// whose network it joins.
+fn pasta(folder: &Path, script: &str) -> String {
+    let file = folder.join("pasta");
+    std::fs::write(&file, format!("#!/bin/sh\nfor last; do :; done\n{script}\n")).expect("writable");
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&file, all).expect("it is ours");
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default())
+}
+
+/// A default route says that `pasta` is ready.
+const READY: &str = "nsenter -t $last -U -n --preserve-credentials ip route add default dev lo";
+
 /// Without root, `pasta` is the way to the outside. Ctrl-C at the terminal is for the command, which may continue and need it.
 #[test]
 fn ctrl_c_leaves_the_way_to_the_outside() {
-    if !possible() {
+    if !possible_without_root() {
         return;
     }
-    // The same user by another number, so that it has to become root.
-    let ordinary = ["-U", "--map-user=1000", "--map-group=1000"];
-    if !Command::new("unshare").args(ordinary).arg("true").status().is_ok_and(|status| status.success()) {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must have user namespaces and `unshare --map-user`");
-        return eprintln!("SKIPPED, not tested: `unshare {}` fails", ordinary.join(" "));
-    }
     let (folder, path) = file(LINK);
-    // In place of the real one: its last argument is the process whose network it joins. A default route says that it is ready.
-    let pasta = folder.path().join("pasta");
-    let route = "nsenter -t $last -U -n --preserve-credentials ip route add default dev lo";
-    let text = format!("#!/bin/sh\nfor last; do :; done\necho $$ > '{path}.pid'; {route}\nexec sleep 60\n");
-    std::fs::write(&pasta, text).expect("writable");
-    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&pasta, all).expect("it is ours");
+    let folders = pasta(folder.path(), &format!("echo $$ > '{path}.pid'; {READY}\nexec sleep 60"));
     let runs = format!("read pid name state rest < /proc/$(cat {path}.pid)/stat; test \"$state\" = S");
     let stays = format!(r#"trap "" INT; echo on; read line; sleep 0.5; {runs}"#);
     let binary = env!("CARGO_BIN_EXE_bentpipe");
-    let line = format!("exec unshare {} '{binary}' shell '{path}' -- sh -c '{stays}'", ordinary.join(" "));
-    let folders = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap_or_default());
+    let line = format!("exec unshare {} '{binary}' shell '{path}' -- sh -c '{stays}'", ORDINARY.join(" "));
     let mut child = Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
         .env("PATH", folders)
@@ -202,6 +222,39 @@ fn ctrl_c_leaves_the_way_to_the_outside() {
     child.stdin.as_mut().expect("piped").write_all(b"\x03\n").expect("it reads");
     let rest: Vec<String> = lines.collect();
     assert_eq!(child.wait().expect("ours").code(), Some(0), "{rest:?}");
+}
+
+/// `pasta` may be installed and fail, at once or later.
+#[test]
+fn the_end_of_the_way_to_the_outside_is_told() {
+    if !possible_without_root() {
+        return;
+    }
+    let (folder, path) = file(LINK);
+    let says = |script: &str, command: &str| {
+        let folders = pasta(folder.path(), script);
+        let ended = Command::new("unshare")
+            .args(ORDINARY)
+            .args([env!("CARGO_BIN_EXE_bentpipe"), "shell", &path, "--", "sh", "-c", command])
+            .env("PATH", folders)
+            .stdin(Stdio::null())
+            .output()
+            .expect("util-linux");
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(0), "{told}");
+        told
+    };
+    let told = says("exit 3", "true");
+    assert!(told.contains("not available: the outside: not root, and `pasta` has ended (exit status: 3)\n"), "{told}");
+    let told = says("exit 127", "true");
+    assert!(told.contains("and `pasta` (package passt) is not installed\n"), "{told}");
+    // It ends when the command wants it to. The command then waits until it is no zombie either.
+    let later = format!("echo $$ > '{path}.pid'; {READY}\nwhile test ! -e '{path}.go'; do sleep 0.05; done");
+    let gone = format!(
+        "touch '{path}.go'; pid=$(cat '{path}.pid'); for n in $(seq 200); do test -e /proc/$pid || exit 0; sleep 0.05; done; exit 1"
+    );
+    let told = says(&later, &gone);
+    assert!(told.contains("not available any more: the outside: `pasta` has ended\n"), "{told}");
 }
 
 /// The command may work in another folder than the one from which the socket was named.

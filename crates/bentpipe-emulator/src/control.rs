@@ -1,21 +1,21 @@
 //! The control socket of a running emulation: a client sends one line of text and gets one answer.
 //!
-//! A thread waits for clients, so the emulation's loop never does. The length of a line, the time that a client may
-//! stay silent, and the number of waiting requests are bounded.
+//! A thread waits for clients, so the emulation's loop never does. The length of a line, the time that a client may take
+//! for it, and the number of waiting requests are bounded.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::stat::{Mode, umask};
 
 /// Maximum length of a line.
 pub const MAX_LINE: u64 = 4096;
 
-/// A client that sends nothing of its line, or takes nothing of its answer, for this long is dropped.
+/// A client whose line is not complete after this long is dropped: others wait for it. So is one that takes nothing of its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Maximum number of waiting requests; further clients wait at the socket.
@@ -108,13 +108,31 @@ fn serve(listener: &UnixListener, sender: &SyncSender<Request>, mut ringer: &Uni
     }
 }
 
+/// What a client sends until a time.
+struct Until<'a> {
+    client: &'a UnixStream,
+    end: Instant,
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.client.set_read_timeout(Some(left))?;
+        let mut client = self.client;
+        client.read(bytes)
+    }
+}
+
 /// Reads the line of a client; `None` if the client takes too long.
 fn read(client: UnixStream) -> Option<Request> {
-    client.set_read_timeout(Some(PATIENCE)).ok()?;
     client.set_write_timeout(Some(PATIENCE)).ok()?;
     let mut line = String::new();
+    let sent = Until { client: &client, end: Instant::now() + PATIENCE };
     // Reads more than is accepted: a client whose data is left unread would not get its answer.
-    let read = BufReader::new((&client).take(16 * MAX_LINE)).read_line(&mut line);
+    let read = BufReader::new(sent.take(16 * MAX_LINE)).read_line(&mut line);
     let request = Request { line: line.trim_end().to_owned(), client };
     match read {
         Ok(_) if line.ends_with('\n') && line.len() as u64 <= MAX_LINE => Some(request),
@@ -193,6 +211,29 @@ mod tests {
         std::fs::write(&path, "mine").expect("it is written");
         assert_eq!(Control::open(&path).expect_err("no socket").kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(&path).expect("it is left"), "mine");
+    }
+
+    /// A client that sends its line byte by byte keeps others waiting for a second, not for as long as it likes.
+    #[test]
+    fn a_slow_client_keeps_nobody_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("control");
+        let mut control = Control::open(&path).expect("it opens");
+        let mut slow = UnixStream::connect(&path).expect("it listens");
+        slow.write_all(b"x").expect("it is sent");
+        let dropped = std::thread::spawn(move || {
+            (0..200).any(|_| {
+                std::thread::sleep(PATIENCE / 10);
+                slow.write_all(b"x").is_err()
+            })
+        });
+        let asking = std::thread::spawn(move || ask(&path, "hello"));
+        while !asking.is_finished() {
+            control.request().into_iter().for_each(|request| request.answer("ok\n"));
+            std::thread::sleep(PATIENCE / 100);
+        }
+        assert_eq!(asking.join().expect("no panic").expect("an answer"), "ok\n");
+        assert!(dropped.join().expect("no panic"));
     }
 
     /// An emulation that Ctrl-Z has stopped. The message was "Resource temporarily unavailable".

@@ -7,13 +7,13 @@ five of a kind do. Intervals are of 95 %; one of losses that misses is mostly on
 ten are right in the runs that the documents cite, and of 57 with that share fewer than 45 are right once in a thousand times.
 """
 
-import argparse
 import json
 import random
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from tally import Tally, arguments, holds
 
 HOST_DELAY_S = 0.001
 
@@ -53,23 +53,10 @@ def fitted(bentpipe: str, scenario: str, seed: int, host: str) -> dict | None:
     return json.loads(fit.stdout)
 
 
-def holds(estimate: dict, low: float, high: float) -> bool:
-    """True if an interval or a bound allows a truth between `low` and `high`."""
-    if estimate["kind"] == "measured":
-        return estimate["low"] <= high and low <= estimate["high"]
-    if estimate["kind"] == "at-most":
-        return low <= estimate["value"]
-    return high >= estimate["value"]
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bentpipe", default="bentpipe")
-    parser.add_argument("--count", type=int, default=250)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    args = arguments(__doc__)
     rng = random.Random(args.seed)
-    counts: dict[str, list[int]] = {}
+    tally = Tally()
     for number in range(args.count):
         scenario, host, truth = draw(rng)
         fit = fitted(args.bentpipe, scenario, number, host)
@@ -83,15 +70,11 @@ def main() -> None:
             # microseconds on the lines.
             less, more = {"queue_time": (1500 * 8 / truth["rate"], 0.0), "base_round_trip": (0.0, 1e-3)}.get(what, (0.0, 0.0))
             right = holds(estimate, true - less, true + more)
-            count = counts.setdefault(f"{what}, {estimate['kind']}", [0, 0])
-            count[0] += right
-            count[1] += 1
+            tally.add(f"{what}, {estimate['kind']}", right)
             if not right:
                 interval = {key: estimate.get(key) for key in ("value", "low", "high")}
                 print(f"{number}, {host}: {what} {estimate['kind']} {interval}, truth {true}\n{scenario}", flush=True)
-    for what, (right, count) in sorted(counts.items()):
-        print(f"{what}: {right} of {count}")
-    sys.exit(any(right * 5 < count * 4 for right, count in counts.values()))
+    tally.end()
 
 
 if __name__ == "__main__":

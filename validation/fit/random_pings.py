@@ -6,14 +6,14 @@ or 20 s. Prints each interval or bound that does not hold the truth, and for eac
 if fewer than four in five of a kind do. The bound of losses where nothing was lost assumes independent losses, so bursts are not counted there.
 """
 
-import argparse
 import json
 import math
 import random
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
+
+from tally import Tally, arguments, holds
 
 # Of a normal distribution: the quantiles that `fit` estimates.
 QUANTILES = {"median": 0.0, "p95": 1.644854, "p99": 2.326348}
@@ -51,25 +51,13 @@ def fitted(bentpipe: str, log: str) -> dict:
     return json.loads(done.stdout)
 
 
-def holds(estimate: dict, truth: float) -> bool:
-    if estimate["kind"] == "measured":
-        return estimate["low"] <= truth <= estimate["high"]
-    return truth <= estimate["value"] if estimate["kind"] == "at-most" else truth >= estimate["value"]
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bentpipe", default="bentpipe")
-    parser.add_argument("--count", type=int, default=250)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    args = arguments(__doc__)
     rng = random.Random(args.seed)
-    counts: dict[str, list[int]] = {}
+    tally = Tally()
 
     def count(what: str, is_right: bool, said: object) -> None:
-        row = counts.setdefault(what, [0, 0])
-        row[0] += is_right
-        row[1] += 1
+        tally.add(what, is_right)
         if not is_right:
             print(f"{number}: {what}: {said}, truth {truth}", flush=True)
 
@@ -84,13 +72,11 @@ def main() -> None:
             estimates["burst"] = (losses["burst_segments"], truth["burst"])
         for name, (estimate, true) in estimates.items():
             if estimate["kind"] != "unknown":
-                count(f"{name}, {estimate['kind']}", holds(estimate, true), estimate)
+                count(f"{name}, {estimate['kind']}", holds(estimate, true, true), estimate)
         steps, period = fit["steps"], truth["period"]
         if steps or not period:
             count("steps" if steps else "no steps", (steps and steps["period"]) == period, steps)
-    for what, (right, total) in sorted(counts.items()):
-        print(f"{what}: {right} of {total}")
-    sys.exit(any(right * 5 < total * 4 for right, total in counts.values()))
+    tally.end()
 
 
 if __name__ == "__main__":

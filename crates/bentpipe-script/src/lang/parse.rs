@@ -15,6 +15,12 @@ use super::{Mistake, Refusal};
 /// # Errors
 /// Returns the first mistake, or an unsupported protocol.
 pub fn parse(text: &str, defined: &[String]) -> Result<Script, Refusal> {
+    // A byte order mark, as editors on Windows write it.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        let message = "the script is empty: expected an event".to_owned();
+        return Err(Refusal::Mistake(Mistake { line: 1, column: 1, message }));
+    }
     let (settings, tokens) = lex(text, defined).map_err(Refusal::Mistake)?;
     if let Some(feature) = tokens.iter().find_map(|lexeme| foreign(&lexeme.token)) {
         return Err(Refusal::Foreign(feature));

@@ -1,10 +1,11 @@
 //! The `bentpipe` command: arguments, files and exit codes. The crates below do the computing.
 //!
-//! It is a library so that the Python package can also contain the command: [`main_with`]. [`library`] has what the package shares with the
-//! command: scenarios, checks and messages.
+//! It is a library so that the Python package can also contain the command: [`main_with`]. [`library`] has the parts that the package
+//! shares with the command: scenarios, checks and messages.
 //!
-//! Reading order: `args` the arguments, `complete` what shells complete; `commands` one file each; `source` and `shipped` load scenarios;
-//! `output` prints results with how to reproduce them; `fail_if` judges them; `failure` exit codes; `interrupt` Ctrl-C.
+//! Reading order: `args`, the arguments; `complete`, shell completion; `commands`, one file per command; `source` and `shipped`, which load
+//! scenarios; `output`, which prints results and how to reproduce them; `fail_if`, which judges them; `failure`, exit codes; `interrupt`,
+//! Ctrl-C.
 #![forbid(unsafe_code)]
 // They panic if the output cannot be written: see `note!` and `output::print`.
 #![warn(clippy::print_stderr, clippy::print_stdout)]

@@ -4,9 +4,8 @@
 //!   addresses.
 //! - [`Emulator`] moves packets between devices and the network by the clock. [`Tap`] captures them, and [`Control`]
 //!   changes links while they run.
-//! - [`Lab`] gives each host a namespace. [`Behind`] puts one namespace behind the links, with this machine at the
-//!   other end; [`rootless`] does so for users without root. The boxes of gateways are [`Boxes`], for which the caller
-//!   starts the gateways.
+//! - [`Lab`] gives each host a namespace. [`Behind`] puts one namespace behind the links, with this machine at the other end; [`rootless`]
+//!   does so for users without root. [`Boxes`] are the gateways' boxes; the caller starts the gateways in them.
 //! - [`transfers`] runs a scenario's flows with the engine's TCP, [`sockets`] with the kernel's. The states of the
 //!   kernel's senders are [`Snapshot`]s.
 //!

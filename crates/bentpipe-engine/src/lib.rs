@@ -67,9 +67,9 @@
 //!
 //! # Controls, losses, and other transports
 //!
-//! [`TcpConfig::variant`](tcp::TcpConfig::variant) says how a sender works. [`Variant::named`](tcp::Variant::named) gives a
-//! row of the [table](tcp::variant::VARIANTS), and each of its fields can be replaced. A [`Probe`] sees what happens inside
-//! machines, such as losses. [`WindowControl`](tcp::WindowControl) lends a control to another transport.
+//! [`TcpConfig::variant`](tcp::TcpConfig::variant) configures a sender. [`Variant::named`](tcp::Variant::named) returns a row of the
+//! [table](tcp::variant::VARIANTS), and each of its fields can be replaced. A [`Probe`] observes events inside machines, such as losses.
+//! [`WindowControl`](tcp::WindowControl) makes a congestion control available to another transport.
 //!
 //! ```
 //! use bentpipe_engine::probe::{Event, Who};
@@ -110,16 +110,15 @@
 //! library, it compiles for `wasm32-unknown-unknown` and, without the feature `std`, for microcontrollers such as
 //! `thumbv7em-none-eabihf`. The target needs atomic pointers, for `Arc`. Two features are on by default:
 //!
-//! - `std` lets the checksum of S-LACP find out at run time which instructions the processor has. Without it, the
-//!   checksum uses those that the compiler may assume. No result differs: floating-point functions come from the crate
-//!   `libm` with or without `std`.
-//! - `ns2` adds the ways in which ns-2 departs from the RFCs. A program for real traffic can do without it.
+//! - `std` lets S-LACP's checksum detect the processor's instructions at run time. Without it, the checksum uses the instructions that the
+//!   compiler may assume. Results do not differ: floating-point functions come from the crate `libm` with or without `std`.
+//! - `ns2` adds ns-2's departures from the RFCs. A program for real traffic does not need it.
 //!
 //! # Modules
 //!
 //! - [`units`]: time, rates, probabilities. [`stream`]: named random streams. [`probe`]: observers.
-//! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`]: links in cells. [`network`]: paths
-//!   over many links.
+//! - [`link`]: a link as a queue, a line, a propagation delay and a channel; [`atm`]: links with ATM cells. [`network`]: paths over many
+//!   links.
 //! - [`tcp`], [`stp`]: connections. [`splice`] joins two back to back; [`spoof`] ends one on behalf of the destination.
 //! - [`slacp`]: the link layer below IP, with retransmission and repair frames. [`mux`]: many streams over one link.
 //!   [`compression`]: header compression.

@@ -1,7 +1,7 @@
 //! Estimates a path from measurements: a capture of a TCP transfer, or a ping log.
 //!
-//! Each figure has an interval, is a bound, or comes with the reason why it is unknown. The crate does not depend on
-//! any simulator: it is tested with the simulator's captures, whose parameters are known and must not reach it.
+//! Each figure has an interval, is a bound, or comes with the reason why it is unknown. The crate does not depend on a simulator: it is
+//! tested with simulated captures, and must not know their true parameters.
 //!
 //! # Example
 //!

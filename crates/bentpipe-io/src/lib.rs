@@ -1,5 +1,5 @@
-//! Runs the engine in real time: the machines that the simulator drives, between devices and a monotonic clock. All that
-//! opens a device, waits or changes the computer needs Linux; the ends without I/O and the notes compile for any system.
+//! Runs the engine in real time: the same machines as in the simulator, between devices and a monotonic clock. Code that opens devices,
+//! waits, or changes the computer needs Linux. [`Endpoint`], [`LinkEndpoint`] and the terminal messages compile on any system.
 //!
 //! - [`Clock`] gives the time, [`Waiter`] sleeps, and [`Lateness`] measures how late it wakes.
 //! - [`Tun`] is a TUN device; [`TrainTun`] is one that handles several packets at a time.

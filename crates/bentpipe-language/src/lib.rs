@@ -1,8 +1,7 @@
-//! Reads TOML in which every quantity has a unit into checked values: what scenarios, sweeps and gateway settings share.
+//! Reads TOML in which every quantity has a unit into checked values. Scenarios, sweeps and gateway settings share this language.
 //!
-//! A mistake is reported with file, line, key, what was expected and a suggestion. Reading continues after it, so
-//! one pass finds all mistakes. Each file format has its own tables of [`shape::Field`]. This crate has only the keys that
-//! several formats share.
+//! A mistake is reported with file, line, key, the expected value and a suggestion. Reading continues after it, so one pass finds all
+//! mistakes. Each file format has its own tables of [`shape::Field`]; this crate has only the keys that several formats share.
 //!
 //! # Example
 //!
@@ -33,8 +32,8 @@
 //!
 //! Reading order: [`quantity`] is a number and its unit; [`document`] stores the position of each key and value, [`error`] reports mistakes
 //! at positions; [`shape`] is the grammar and [`reader`] reads values by it; [`schema()`] writes the same tables for editors and
-//! [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds the position of a key. [`text`] reads files, [`kind`] tells
-//! their kinds apart. [`tcp`] reads the settings of connections, [`gateway`] those of gateways.
+//! [`mod@reference`] for people. [`overrides`] is `--set`, [`place`] finds the position of a key. [`text`] reads files, [`kind`] detects
+//! their kinds. [`tcp`] reads the settings of connections, [`gateway`] those of gateways.
 #![forbid(unsafe_code)]
 
 pub mod document;

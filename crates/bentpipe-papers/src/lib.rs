@@ -1,9 +1,9 @@
 //! Compares published results with bentpipe's. No other crate has a paper's numbers.
 //!
-//! [`published`] has the printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They
-//! share `lab`, which makes and caches runs, `finding`, which judges claims, and `inventory`, which has references for
-//! each item. [`reproduce`] is the entry point: it runs a `request` and returns rows. [`to_markdown`] and [`book`] write
-//! the rows as documents. [`scoreboard`] compares the scoreboard with published results.
+//! [`published`] has the printed values. Each paper has a module: [`transat`], `minei`, `acts`, `hybrid`, `stp`. They share `lab`, which
+//! makes and caches runs, `finding`, which judges claims, and `inventory`, which has the references of each item. [`reproduce`] is the
+//! entry point: it runs a `request` and returns rows. [`to_markdown`] and [`book`] write the rows as documents. [`scoreboard`] compares the
+//! scoreboard with published results.
 #![forbid(unsafe_code)]
 
 mod acts;

@@ -1,16 +1,16 @@
 //! The simulator for a web page: JSON in, JSON and numbers out.
 //!
-//! The boundary is three functions of whole numbers, [`alloc`], [`free`] and [`call`], instead of wasm-bindgen. The page
-//! exchanges one text and one array of numbers per run, for which wasm-bindgen would bring its own program (whose version
-//! must equal the library's) and 10 kB of JavaScript. Without imports the module also runs as it is in node and wasmtime.
+//! The boundary is three functions of whole numbers, [`alloc`], [`free`] and [`call`], instead of wasm-bindgen. The page exchanges one text
+//! and one array of numbers per run, for which wasm-bindgen would bring its own program (whose version must equal the library's) and 10 kB
+//! of JavaScript. The module has no imports, so it also runs unchanged in Node.js and wasmtime.
 //!
-//! A page that is told to run `geo.toml` calls `alloc`, writes the request there, and calls `call`. The answer is a block:
-//! its length in bytes, the length of its JSON (both u32, little-endian), the JSON, spaces up to a multiple of 8, and numbers
-//! (f64). The JSON refers to the numbers as `arrays::Numbers`. The page copies what it wants and calls `free`.
+//! To run `geo.toml`, the page calls `alloc`, writes the request there, and calls `call`. The answer is a block: its length in bytes, the
+//! length of its JSON (both u32, little-endian), the JSON, spaces up to a multiple of 8, and numbers (f64). The JSON refers to the numbers
+//! as `arrays::Numbers`. The page copies the parts it needs and calls `free`.
 //!
-//! - Mistakes in a request are an answer `{"error": "..."}`, as the command prints them.
-//! - A panic, or memory beyond the limit of the build, ends the instance with a trap; [`last_words`] then has the message. The
-//!   page makes a new instance.
+//! - A mistake in a request gives the answer `{"error": "..."}`, with the command's message.
+//! - A panic, or memory beyond the limit of the build, ends the instance with a trap; [`last_words`] then has the message. The page creates
+//!   a new instance.
 //! - Time is bounded by a number of events, memory by the columns and rows of the request: `plot` keeps nothing else.
 //!
 //! The functions have these names on wasm32 only: elsewhere `free` would replace the C library's.

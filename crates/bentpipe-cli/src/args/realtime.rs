@@ -85,14 +85,14 @@ Examples:
   bentpipe shell mine.toml --inside ship --outside teleport
   bentpipe shell geo --fail-if 'time > 20 s' -- ./test.sh
 
-The command runs at the destination of the first flow, or, if the flow has
-`request_response`, at the node that asks. The flow's other end is this machine,
-with its routes; the command reaches it by that node's name. The exit code is
-the command's. Without root the command runs in a user namespace; it then
-reaches the outside through `pasta` (package passt), if installed. While it
-runs, the terminal's title shows the rate, queue, drops, and lateness of
-wake-ups. The gateways of the scenario run in its boxes; if one of them dies,
-the exit code is 1 if the command's is 0.";
+The command runs at the destination of the first flow, or at the client if the
+flow has `request_response`. The flow's other end is this machine, with its
+routes; the command reaches it by that node's name. The exit code is the
+command's. Without root the command runs in a user namespace; it then reaches
+other hosts through `pasta` (package passt), if installed. While it runs, the
+terminal's title shows the rate, queue, drops, and lateness of wake-ups. The
+scenario's gateways run in their boxes; if one of them dies, the exit code is 1
+if the command's is 0.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SHELL_MORE)]
@@ -140,7 +140,7 @@ with the new settings; the change drops no packet.";
 pub(crate) enum Link {
     /// Change the settings of a link
     Set(LinkSet),
-    /// Lose what leaves a link for a time
+    /// Drop all packets that leave a link for a time
     Fade(LinkFade),
 }
 
@@ -149,7 +149,7 @@ Examples:
   bentpipe link fade sat '3 s' --control /run/geo.socket
   bentpipe link fade sat/forward '400 ms'   with the socket in BENTPIPE_CONTROL
 
-Packets that are on their way arrive. Another fade of the link replaces the
+Packets already in flight arrive. Another fade of the link replaces the
 first one.";
 
 #[derive(Debug, Args)]
@@ -158,7 +158,7 @@ pub(crate) struct LinkFade {
     /// The link, or one of its directions, such as sat/forward
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// How long, from now on
+    /// Duration, from now
     #[arg(value_name = "TIME")]
     pub(crate) time: String,
     /// The socket of the emulation [default: $BENTPIPE_CONTROL]
@@ -266,10 +266,12 @@ The kernel's hosts run it in real time over the emulated link, --runs times
 (--seeds times if losses are random). The engine's hosts run it in virtual time,
 with the timers of a kernel of 250 Hz (for 1000 Hz: --set tcp.rto.jiffy='1 ms'),
 over a link with a jitter of 10 us, eleven times with other draws of it. The
-command fails if the medians of the completion times differ by more than 1 %, or
-3 % with random losses, and, from five runs or seeds on, the 95 % interval of
-the difference does not reach that either. Needs root. On a busy machine
-wake-ups are late, and the kernel leaves slow start at another window.";
+command fails if the medians of the completion times differ by more than the
+cell's bar: 1 %, or 3 % with random losses; for bbr 5 %, or 3 % in long
+transfers. Where a timer of the kernel decides, its lateness is allowed, too.
+From five runs or seeds on, a cell fails only if the 95 % interval of the
+difference does not reach the bar either. Needs root. On a busy machine wake-ups
+are late, and the kernel leaves slow start at another window.";
 
 #[derive(Debug, Args)]
 #[command(after_help = HOSTS_MORE)]

@@ -6,8 +6,8 @@ use clap::Args;
 
 const MORE: &str = "\
 Examples:
-  bentpipe sweep loss.toml           the runs that are not done yet, and a table
-  bentpipe sweep loss.toml --status  its progress, also while it runs
+  bentpipe sweep loss.toml           does the missing runs, prints a table
+  bentpipe sweep loss.toml --status  shows the progress, also while it runs
   bentpipe sweep loss.toml --json > loss.json
 
 A sweep file, loss.toml:

@@ -152,8 +152,8 @@ fn metrics_page() -> Result<String, Failure> {
         With `metrics = \"ADDRESS:PORT\"` a gateway answers `GET /metrics` in the text format of Prometheus (version 0.0.4).\n\
         `bentpipe gateway status FILE` prints the same values as JSON. Each metric has the labels `gateway` (the name) and\n\
         `shape`. The label `channel` is a channel of the link layer: `split` has one; `link` has 0 for small and urgent packets,\n\
-        1 for bare ACKs, 2 for the rest. Times are seconds in metrics; keys in status name their unit.\n\n\
-        Of a hub (`[[peers]]`) metrics of a peer have the label `peer`, its name, and stand in status in `peers.NAME`; `tunnel.peer` is\n\
+        1 for bare ACKs, 2 for the rest. Times are in seconds in metrics; keys in status contain their unit.\n\n\
+        For a hub (`[[peers]]`), a peer's metrics have the label `peer` with its name. In status they are in `peers.NAME`; `tunnel.peer` is\n\
         `endpoint` there. A hub with both shapes has the shape `split+link`.\n\n\
         `kernel` marks metrics of `uplink` with `sender = \"kernel\"`; its value of the label `shape` is `uplink`, too.\n\n"
         .to_owned();
@@ -169,7 +169,7 @@ const VARIABLES: &[[&str; 2]] = &[
     ],
     [
         "BENTPIPE_GATEWAY_NODE",
-        "Set by `emulate` and `shell` for their command, for each box of `[[gateways]]`: the file of its gateway.",
+        "Set by `emulate` and `shell` for their command, for each box of `[[gateways]]`: its gateway's settings file. NODE is the name in capitals.",
     ],
     [
         "BENTPIPE_LIFELINE",
@@ -177,7 +177,7 @@ const VARIABLES: &[[&str; 2]] = &[
     ],
     [
         "BENTPIPE_NS_HOST",
-        "Set by `emulate` for its command, for each host (in capitals, `_` for what is neither letter nor digit): its network namespace.",
+        "Set by `emulate` for its command, for each host: its network namespace. HOST is the name in capitals, with `_` for other characters than letters and digits.",
     ],
     ["BENTPIPE_IP_HOST", "Set by `emulate` for its command: the host's IPv4 address."],
     ["BENTPIPE_IP6_HOST", "Set by `emulate` for its command: the host's IPv6 address, if it has one."],
@@ -205,7 +205,7 @@ fn cli_page() -> String {
         ("126", "`shell` and `emulate`: the command cannot be started."),
         ("127", "`shell` and `emulate`: the command was not found."),
         ("130", "Interrupted by Ctrl-C; complete results have been printed."),
-        ("141", "The reader of the output closed it, as `head` does. A program that SIGPIPE ends has the same code."),
+        ("141", "The reader of the output closed it, as `head` does. Programs ended by SIGPIPE have the same code."),
     ];
     table(&mut text, &["code", "meaning"], rows.map(|(code, meaning)| vec![code.to_owned(), meaning.to_owned()]));
     text.push_str(

@@ -25,7 +25,7 @@ impl Readings {
         let help = "1 if the peer has answered from that address; until then only little is sent there.";
         all.add("tunnel", "address_proven", "bentpipe_gateway_peer_address_proven", help, Flag(tunnel.is_proven()));
         let other = Text(tunnel.other_shape().map(|shape| shape.to_string()));
-        let help = "Shape of the peer, as a label, if it is not this box's and the link is down for it.";
+        let help = "Shape of the peer, as a label, if it differs from this box's and therefore keeps the link down.";
         all.add("tunnel", "other_shape", "bentpipe_gateway_peer_other_shape_info", help, other);
         let cipher = Text(tunnel.cipher().map(|cipher| cipher.name().to_owned()));
         all.add("tunnel", "cipher", "bentpipe_gateway_cipher_info", "Cipher of the tunnel, as a label.", cipher);
@@ -35,7 +35,7 @@ impl Readings {
         let help = "Known MTU of the path to the peer.";
         let mtu = Level(carrier.path_mtu().into());
         all.add("tunnel", "path_mtu_bytes", "bentpipe_gateway_path_mtu_bytes", help, mtu);
-        let help = "1 if the MTU of the path was found by probes; before, it is assumed to be that of the settings.";
+        let help = "1 if probes have found the MTU of the path; 0 while the MTU of the settings is assumed.";
         let is_known = Flag(carrier.path_mtu_is_known());
         all.add("tunnel", "path_mtu_known", "bentpipe_gateway_path_mtu_known", help, is_known);
         let counted = tunnel.stats();

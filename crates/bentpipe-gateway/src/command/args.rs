@@ -29,7 +29,7 @@ pub enum Gateway {
     Up(Up),
     /// Remove a gateway's kernel rules
     Down(Down),
-    /// Set the kernel's settings for a gateway that will run without the right to change them
+    /// Set the kernel settings that a gateway needs but may not change itself
     Prepare(File),
     /// Print the state of a running gateway as JSON, or its traffic as a table
     Status(Status),

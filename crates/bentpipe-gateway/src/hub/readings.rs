@@ -30,8 +30,7 @@ impl Readings {
         let Some(spent) = spent else { return };
         let (metric, help) = (
             "bentpipe_gateway_peer_cpu_seconds_total",
-            "CPU time that datagrams received from the peer took, as measured for fair turns between several peers: not that of sending, nor \
-             that of turns with fewer than four datagrams.",
+            "CPU time spent on datagrams received from the peer, as measured for fair turns between several peers. Sending is not included, nor are turns with fewer than four datagrams.",
         );
         self.add("tunnel", "cpu_ms", metric, help, Value::Spent(spent));
     }
@@ -40,7 +39,7 @@ impl Readings {
     pub(crate) fn add_dropped(&mut self, count: u64) {
         let (metric, help) = (
             "bentpipe_gateway_datagrams_dropped_total",
-            "Received datagrams dropped because the peer's earlier ones took more than its part of the CPU time.",
+            "Received datagrams dropped because the peer's earlier ones took more than its share of the CPU time.",
         );
         self.add("tunnel", "dropped", metric, help, Value::Total(count));
     }

@@ -63,7 +63,7 @@ pub(super) const TUNNEL: &[Field] = &[
     field(
         "preshared_key",
         Shape::Text,
-        "File of a secret that both boxes have, base64 of 32 bytes as `bentpipe gateway keygen` writes it, relative to this file. It is mixed into all keys. Default: none.",
+        "File of a secret shared by both boxes (base64 of 32 bytes, as `bentpipe gateway keygen` writes it), relative to this file. It is mixed into all keys. Default: none.",
     ),
     field("listen", Shape::Text, "Local address and UDP port. Default: 0.0.0.0:4500."),
     field(
@@ -107,7 +107,7 @@ pub(super) const PEER: &[Field] = &[
     field(
         "preshared_key",
         Shape::Text,
-        "File of a secret that this box and the peer have, as `tunnel.preshared_key`. Default: none.",
+        "File of a secret shared by this box and the peer, in the format of `tunnel.preshared_key`. Default: none.",
     ),
     field("endpoint", Shape::Text, "Address and UDP port of the peer. Default: none; the peer opens the tunnel."),
     field(
@@ -133,12 +133,12 @@ pub(super) const PEER: &[Field] = &[
     field(
         "throughput_advice",
         ADVICE,
-        "`link`: rate advised to QUIC hosts behind this box, as `link.throughput_advice`. \"line\": `rate`. Default: `link.throughput_advice`.",
+        "`link`: rate advised to QUIC hosts behind this box, like `link.throughput_advice`. \"line\": `rate`. Default: `link.throughput_advice`.",
     ),
     field(
         "shape",
         Shape::Choice(CARRIES),
-        "Shape of the link to the peer, if the file has both `split` and `link`; the peer's file has the same. Default: the only one.",
+        "Shape of the link to the peer, if the file has both `split` and `link`; the peer's file must have the same shape. Default: the only one.",
     ),
 ];
 
@@ -214,7 +214,7 @@ pub(super) const LINK: &[Field] = &[
     field(
         "memory",
         Shape::SIZE,
-        "Maximum memory for packets that are queued for the link, in flight to the peer, or received from it and held until earlier ones arrive. What does not fit is dropped. With `peers`, each may use what the others leave free; half of it is reserved for them in equal parts. Default: 256 MiB.",
+        "Maximum memory for packets that are queued for the link, in flight to the peer, or received from it and held until earlier ones arrive. Packets that do not fit are dropped. With `peers`, each may use what the others leave free; half of it is reserved for them in equal parts. Default: 256 MiB.",
     ),
     field(
         "throughput_advice",

@@ -69,7 +69,7 @@ impl Readings {
         }
         let UplinkStats { open, total, connected, failed, refused, reset, .. } = *counted;
         self.add_streams(open, [total, connected, failed, refused, reset, other_port]);
-        let help = "Excess of all round trips of a minute over `round_trip`, if a queue that the gateway built was the reason; 0 after five minutes without.";
+        let help = "Excess of all round trips of a minute over `round_trip`, if a queue that the gateway built caused it; 0 after five minutes without such a queue.";
         let queue = Value::Millis(Some(counted.standing_queue));
         self.add("satellite", "standing_queue_ms", "bentpipe_gateway_standing_queue_seconds", help, queue);
         let help = "Memory allocated to connections.";

@@ -80,7 +80,7 @@ pub(crate) const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "macos",
-        description: "hosts with macOS 15 and the default settings of its kernel; docs/specs/macos-windows.md names what is known",
+        description: "hosts with macOS 15 and the default settings of its kernel; docs/specs/macos-windows.md lists the known settings",
         default_variant: "cubic",
         ssthresh_is_clamp: false,
         config: macos,
@@ -100,7 +100,7 @@ pub(crate) const PROFILES: &[Profile] = &[
     },
     Profile {
         name: "windows",
-        description: "hosts with Windows Server 2019 and its template `InternetCustom`; docs/specs/macos-windows.md names what is known",
+        description: "hosts with Windows Server 2019 and its template `InternetCustom`; docs/specs/macos-windows.md lists the known settings",
         default_variant: "cubic",
         ssthresh_is_clamp: false,
         config: windows,

@@ -46,12 +46,12 @@ pub(super) const SWEEP: &[Field] = &[
     field(
         "variants",
         Shape::List(&Shape::Text),
-        "Transports that are compared at each point, as in `bentpipe compare`: variants of TCP, those of QUIC (`quic-cubic`), and the scenario's own. Default: what the flows have.",
+        "Transports that are compared at each point, as in `bentpipe compare`: TCP variants, QUIC variants (`quic-cubic`), and the scenario's own. Default: the flows' own transports.",
     ),
     field(
         "gateways",
         Shape::List(&Shape::Choice(GATEWAYS)),
-        "What to place on the path at each point, as in `bentpipe recommend`: nothing, or a gateway of that shape. Each variant is run with each gateway. Default: the scenario's path.",
+        "Gateways to place on the path at each point, as in `bentpipe recommend`: none, or one of that shape. Each variant is run with each gateway. Default: the scenario's path.",
     ),
     field(
         "baseline",
@@ -62,8 +62,7 @@ pub(super) const SWEEP: &[Field] = &[
     field(
         "design",
         Shape::Choice(DESIGNS),
-        "How axes make points: `grid`, all combinations of values; `list`, the n-th values of all axes together; \
-         `latin-hypercube`, `points` points, one in each of as many equal parts of every axis. Default: grid.",
+        "How axes form points. `grid`: all combinations of values. `list`: the n-th values of all axes together. `latin-hypercube`: `points` points, with one in each of `points` equal parts of every axis. Default: grid.",
     ),
     field("points", Shape::Count(POINTS), "latin-hypercube: number of points. Required there."),
     field("axes", Shape::List(&Shape::Table(AXIS)), "The keys that change, at most 64. Default: none, one point."),
@@ -80,7 +79,7 @@ pub(super) const SWEEP: &[Field] = &[
     field(
         "stop",
         Shape::Table(STOP),
-        "The rule by which a point has enough repetitions. Default: it gets all of them.",
+        "Rule that ends the repetitions of a point. Default: each point gets all `repetitions`.",
     ),
     field(
         "output",
@@ -99,7 +98,7 @@ pub(super) const AXIS: &[Field] = &[
         "count",
         Shape::Count(STEPS),
         "Values of the range, both ends included. Required in a grid or list; not allowed in a latin hypercube, which draws from the range. \
-         A grid has values that are equal after rounding, such as whole numbers, once.",
+         In a grid, values that are equal after rounding, such as whole numbers, appear once.",
     ),
     field(
         "scale",
@@ -113,7 +112,7 @@ pub(super) const STOP: &[Field] = &[
     field(
         "tolerance",
         Shape::Text,
-        "A point is done once half the length of the 95 % interval is at most this, for each candidate's median of paired differences to \
+        "A point is done once the half-width of the 95 % interval is at most this, for each candidate's median of paired differences to \
          the baseline; with a single candidate, for its median. A time (\"50 ms\"), a rate (\"100 kbit/s\"), or a share of the baseline's \
          median (\"2 %\"). Required.",
     ),

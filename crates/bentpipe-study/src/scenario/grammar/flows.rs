@@ -18,7 +18,7 @@ pub(crate) const AMOUNT: Shape = Shape::Any(&[Shape::SIZE, Shape::SEGMENTS]);
 pub(crate) const FLOW: &[Field] = &[
     field("name", Shape::Text, "Name of the flow. Default: \"flow-1\" for the first, and so on."),
     field("type", Shape::Choice(FLOW_TYPES), "Transport protocol. Default: \"tcp\"."),
-    field("from", NODE, "Node that sends; with `request_response`, the node that asks. Required."),
+    field("from", NODE, "Node that sends; with `request_response`, the client. Required."),
     field("to", NODE, "Node that receives. Required."),
     field("start", Shape::DURATION, "Start of the flow. Default: 0 s."),
     field(
@@ -60,7 +60,7 @@ pub(crate) const FLOW: &[Field] = &[
     field(
         "path_change",
         Shape::DURATION,
-        "TCP: time, from the start of the run, at which the stacks of `from` and `to` learn that the path is not the one that earlier connections have measured. Careful resume ends, and that measurement is forgotten (RFC 9959 §3.2). Default: never.",
+        "TCP: time, from the start of the run, at which the stacks of `from` and `to` learn that the path has changed since earlier connections measured it. Careful resume ends, and the measurement is forgotten (RFC 9959 §3.2). Default: never.",
     ),
     field(
         "split",
@@ -250,7 +250,7 @@ pub(crate) const ON_OFF: &[Field] = &[
     field(
         "on",
         DISTRIBUTION_SHAPE,
-        "Length of a sending period. It begins with a packet, or a write, however short it is. Required.",
+        "Length of a sending period. Even the shortest period sends a packet or writes once. Required.",
     ),
     field("off", DISTRIBUTION_SHAPE, "Length of a pause. Required."),
 ];

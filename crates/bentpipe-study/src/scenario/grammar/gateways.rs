@@ -40,7 +40,7 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "over",
         Shape::Any(&[Shape::Text, Shape::Pair(&Shape::Text)]),
-        "The duplex link between the boxes, or two one-way links, one for each direction; for `uplink`, that between the box and the clients. Default: the first links between the two nodes; for `uplink`, of those at its node that with the longest delay.",
+        "The duplex link between the boxes, or two one-way links, one for each direction; for `uplink`, the link between the box and the clients. Default: the first links between the two nodes; for `uplink`, the link with the longest delay at its node.",
     ),
     field(
         "rate",
@@ -53,7 +53,7 @@ pub(crate) const GATEWAY: &[Field] = &[
     field(
         "mtu",
         Shape::SIZE,
-        "Largest MTU that the path between the two boxes may have; a smaller `mtu` of the links is taken as discovered. For `uplink`: MTU of the path to the clients. Default: 1500 B.",
+        "Largest MTU that the path between the two boxes may have; a smaller `mtu` of the links counts as discovered. For `uplink`: MTU of the path to the clients. Default: 1500 B.",
     ),
     max_streams_field("`shape = \"split\"`: maximum number of open connections of each box. Default: 16384."),
     field(

@@ -115,7 +115,7 @@ pub(crate) const CHANNEL: &[Field] = &[
     field(
         "segments",
         Shape::Count(SEGMENT_COUNT),
-        "Number of frames that a packet is split into, each lost and repeated on its own. Needs `weightless` (the hybrid paper). Default: 1.",
+        "Number of frames that a packet is split into, each lost and repeated independently. Needs `weightless` (the hybrid paper). Default: 1.",
     ),
     field(
         "codel",

@@ -100,25 +100,25 @@ pub(crate) const DIRECTION: &[Field] = &[
     field(
         "delay_trace",
         Shape::Any(&[Shape::Text, Shape::Table(DELAY_TRACE)]),
-        "Recorded delays; they replace `delay`, which still chooses paths. A CSV file, relative to the scenario, with the columns `time_s` and `delay_ms`: each delay holds until the next time, and the first also before its own. The trace repeats; its last value lasts as long as the one before it.",
+        "Recorded delays; they replace `delay`, which still chooses paths. A CSV file, relative to the scenario, with the columns `time_s` and `delay_ms`: each delay holds until the next time, and the first one also before its time. The trace repeats; its last value lasts as long as the previous one.",
     ),
     field(
         "loss_trace",
         Shape::Any(&[Shape::Text, Shape::Table(LOSS_TRACE)]),
-        "Recorded probabilities of loss, as `delay_trace`, with the columns `time_s` and `loss`. They replace `loss`.",
+        "Recorded loss probabilities, in the format of `delay_trace` with the columns `time_s` and `loss`. They replace `loss`.",
     ),
     field(
         "phases",
         Shape::Table(PHASES),
-        "Phases of equal length with a rate and a delay of their own, each after an outage, as in a network that reassigns its satellites at fixed times.",
+        "Phases of equal length, each with its own rate and delay and preceded by an outage, as in a network that reassigns its satellites at fixed times.",
     ),
-    field("jitter", Shape::Table(JITTER), "Delay that varies from instant to instant, added to the propagation delay."),
+    field("jitter", Shape::Table(JITTER), "Random delay that varies over time, added to the propagation delay."),
     field("reorder", Shape::Table(REORDER), "Packets that arrive late, so that later ones overtake them."),
     field("duplicate", Shape::Probability, "Probability that a packet arrives twice. Default: 0."),
     field(
         "corrupt",
         Shape::Probability,
-        "Probability that a bit of a packet is flipped. The packet still arrives, and the checksum of its destination drops it. In real time a real bit is flipped. Default: 0.",
+        "Probability that a bit of a packet is flipped. The packet still arrives, and its destination drops it because of the checksum. In real time a real bit is flipped. Default: 0.",
     ),
     field(
         "queue",
@@ -210,12 +210,12 @@ pub(crate) const QUEUE: &[Field] = &[
     field(
         "discipline",
         Shape::Choice(DISCIPLINES),
-        "Queue discipline: \"drop-tail\", \"red\" (Floyd and Jacobson 1993), \"codel\" (RFC 8289), \"fq-codel\" (RFC 8290, a queue for each flow), or \"dualpi2\" (RFC 9332, a queue for L4S and one for all else, which marks what understands ECN). Default: \"drop-tail\".",
+        "Queue discipline: \"drop-tail\", \"red\" (Floyd and Jacobson 1993), \"codel\" (RFC 8289), \"fq-codel\" (RFC 8290, a queue for each flow), or \"dualpi2\" (RFC 9332, one queue for L4S and one for all other packets; marks packets that understand ECN). Default: \"drop-tail\".",
     ),
     field(
         "target",
         Shape::DURATION,
-        "CoDel, FQ-CoDel: acceptable wait in a standing queue. Default: 5 ms. DualPI2: in the classic queue; at most `max_rtt`. Default: 15 ms.",
+        "CoDel, FQ-CoDel: acceptable wait in a standing queue. Default: 5 ms. DualPI2: target delay of the classic queue, at most `max_rtt`. Default: 15 ms.",
     ),
     field(
         "interval",
@@ -225,27 +225,27 @@ pub(crate) const QUEUE: &[Field] = &[
     field(
         "max_rtt",
         Shape::DURATION,
-        "DualPI2: the longest round trip expected, at least 1 ms. The controller's gains follow from it: 0.1 / `max_rtt`² and 0.3 / `max_rtt` (RFC 9332 §A.1). Default: 100 ms.",
+        "DualPI2: maximum expected round trip, at least 1 ms. The controller's gains follow from it: 0.1 / `max_rtt`² and 0.3 / `max_rtt` (RFC 9332 §A.1). Default: 100 ms.",
     ),
     field(
         "coupling",
         Shape::Count(COUPLING),
-        "DualPI2: k, the marks of L4S packets per square root of the classic probability. Default: 2.",
+        "DualPI2: coupling factor k. The marking probability of L4S packets is k times the square root of the classic probability. Default: 2.",
     ),
     field(
         "l4s_threshold",
         Shape::DURATION,
-        "DualPI2: wait above which their own queue marks L4S packets. Default: 800 us.",
+        "DualPI2: wait above which the L4S queue marks its packets. Default: 800 us.",
     ),
     field(
         "l4s_range",
         Shape::DURATION,
-        "DualPI2: that probability rises from 0 to 1 over this range of waits above `l4s_threshold`; 0 makes it a step. Default: 400 us.",
+        "DualPI2: the L4S queue's own marking probability rises from 0 to 1 over this range of waits above `l4s_threshold`; 0 makes it a step. Default: 400 us.",
     ),
     field(
         "classic_share",
         Shape::Probability,
-        "DualPI2: the part of the line that waiting classic packets get in any case, below 100 %. Default: 10 % (Linux).",
+        "DualPI2: guaranteed share of the line for waiting classic packets, below 100 %. Default: 10 % (Linux).",
     ),
     field("min_threshold", Shape::PACKETS, "RED: average queue below which nothing is dropped. Default: 5 packets."),
     field(
@@ -302,7 +302,7 @@ pub(crate) const BIT_ERRORS: &[Field] = &[
     field(
         "implementation_loss",
         Shape::Quantity(DECIBELS),
-        "Implementation loss of the receiver. The bit error rate is the one of the uncoded QPSK curve at an Eb/N0 reduced by this. Required.",
+        "Implementation loss of the receiver. The bit error rate follows from the uncoded QPSK curve at an Eb/N0 reduced by this value. Required.",
     ),
 ];
 

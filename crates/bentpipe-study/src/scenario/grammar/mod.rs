@@ -44,7 +44,7 @@ pub(crate) const FLOW_PREFIX: &str = "flow-";
 pub(crate) const SCENARIO: &[Field] = &[
     field("name", Shape::Text, "Name of the experiment. Required."),
     field("description", Shape::Text, "Description, one line."),
-    field("source", Shape::Text, "Where the numbers come from: document, table, page."),
+    field("source", Shape::Text, "Sources of the numbers: document, table, page."),
     field("seed", Shape::Count(Counted::new("", 0, u64::MAX)), "Seed of all random draws. Default: 1."),
     field(
         "time_limit",
@@ -63,7 +63,7 @@ pub(crate) const SCENARIO: &[Field] = &[
     field(
         "gateways",
         Shape::List(&Shape::Table(GATEWAY)),
-        "Gateways at the ends of a satellite link. Settings have the names of the gateway's own file.",
+        "Gateways at the ends of a satellite link. Settings have the same names as in the gateway's own file.",
     ),
     field("flows", Shape::List(&Shape::Table(FLOW)), "The flows. Required, except for `emulate` and `shell`."),
 ];

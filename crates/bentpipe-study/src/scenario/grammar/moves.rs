@@ -25,14 +25,14 @@ const fn series(file: &'static str, values: Shape, of_values: &'static str) -> [
         field(
             "interval",
             Shape::DURATION,
-            "Time between the values of `file` or `text`, which then has values only, with spaces or line ends between them.",
+            "Time between the values of `file` or `text`, which then contains only values, separated by spaces or line ends.",
         ),
-        field("text", Shape::Text, "Instead of `file`: its content."),
+        field("text", Shape::Text, "Instead of `file`: the content of the file."),
         field("values", values, of_values),
         field(
             "period",
             Shape::DURATION,
-            "After this time the trace starts again. Default: the last value holds as long as the one before it.",
+            "After this time the trace starts again. Default: the last value lasts as long as the previous one.",
         ),
     ]
 }
@@ -69,12 +69,12 @@ const TIME_OR_LOSS: Shape = Shape::Any(&[Shape::DURATION, Shape::Probability]);
 /// Phases.
 pub(crate) const PHASES: &[Field] = &[
     field("length", Shape::DURATION, "Length of a phase, such as \"15 s\". Required."),
-    field("first", Shape::DURATION, "When the first change comes; at most `length`. Default: `length`."),
+    field("first", Shape::DURATION, "Time of the first change; at most `length`. Default: `length`."),
     field("outage", Shape::DURATION, "Time for which the line stops at each change. Default: none."),
     field(
         "loss",
         Shape::Probability,
-        "Probability that a packet that would arrive in an outage is lost. Default: 0, packets only wait.",
+        "Probability that a packet that would arrive in an outage is lost. Default: 0; packets only wait.",
     ),
     field("rate", Shape::Pair(&Shape::RATE), "The rate of each phase, uniform between these. Default: the link's."),
     field(
@@ -90,12 +90,12 @@ pub(crate) const JITTER: &[Field] = &[
     field(
         "every",
         Shape::DURATION,
-        "The delay is drawn anew in every slot of this length, whatever the traffic; at least 1 us. Default: 1 ms.",
+        "Length of a time slot, at least 1 us. A new delay is drawn in each slot, independent of the traffic. Default: 1 ms.",
     ),
     field(
         "correlation",
         Shape::Probability,
-        "Correlation of neighbouring slots, less than 1: that of normal values, which are mapped to the distribution by rank. Default: 0.",
+        "Correlation of neighbouring slots, less than 1. It is the correlation of normal values, which are then mapped to the distribution by rank. Default: 0.",
     ),
     field("reorder", Shape::Flag, "True: packets may overtake each other. Default: false."),
 ];
@@ -103,5 +103,5 @@ pub(crate) const JITTER: &[Field] = &[
 /// Late packets.
 pub(crate) const REORDER: &[Field] = &[
     field("probability", Shape::Probability, "Probability that a packet is late. Required."),
-    field("delay", Shape::DURATION, "By how much it is late. Required."),
+    field("delay", Shape::DURATION, "Extra delay of a late packet. Required."),
 ];

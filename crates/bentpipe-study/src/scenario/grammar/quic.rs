@@ -30,12 +30,12 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "initial_window",
         Shape::SIZE,
-        "Initial congestion window. At least two datagrams. Default: that of the control, 12000 B for \"cubic\" and \"reno\" (two datagrams if that is more), 240 kB for \"bbr\", 10 datagrams for the others.",
+        "Initial congestion window. At least two datagrams. Default: the control's own: 12000 B for \"cubic\" and \"reno\" (two datagrams if that is more), 240 kB for \"bbr\", 10 datagrams for the others.",
     ),
     field(
         "initial_rtt",
         Shape::DURATION,
-        "Round trip until the first is measured, for pacing and probe timeouts, for example that of an earlier connection. Default: 333 ms (RFC 9002).",
+        "Round trip assumed until the first is measured, for pacing and probe timeouts; for example from an earlier connection. Default: 333 ms (RFC 9002).",
     ),
     field(
         "pacing",
@@ -45,7 +45,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "unordered",
         Shape::Flag,
-        "True: the receiving application takes data as it arrives, as one that writes a file can. False: in order; quinn gives up a stream with more than 1024 pieces that wait for lost ones. Default: false.",
+        "True: the receiving application takes data as it arrives, like a program that writes a file. False: in order; quinn aborts the connection if more than 1024 pieces of a stream wait for lost ones. Default: false.",
     ),
     field(
         "repair",
@@ -85,7 +85,7 @@ pub(crate) const QUIC: &[Field] = &[
     field(
         "encryption",
         Shape::Flag,
-        "False: packets are not encrypted, but are as long as if they were. The run is the same and takes less time. Default: true.",
+        "False: packets are not encrypted, but have the same length. The run is the same, and is computed faster. Default: true.",
     ),
 ];
 
@@ -96,6 +96,6 @@ pub(crate) const ACK_FREQUENCY: &[Field] = &[
     field(
         "at_once",
         Shape::Flag,
-        "True: the receiver does so from its first ACK, as agreed on an earlier connection. False: a frame asks for it after the handshake. Default: false.",
+        "True: the receiver does this from its first ACK, as agreed on an earlier connection. False: the sender requests it with a frame after the handshake. Default: false.",
     ),
 ];

@@ -1,4 +1,4 @@
-# The names that people and CI call. `make demo` and `make test` are all a fresh machine needs.
+# The commands for people and for CI. On a fresh machine, start with `make demo` and `make test`.
 CARGO ?= cargo
 OUT ?= out
 FUZZ_SECONDS ?= 600
@@ -10,25 +10,25 @@ CONFORMANCE = validation/conformance
 
 .PHONY: test-engine test-arm test-windows check-elsewhere msrv package quic-stacks scoreboard site lab test-lab test-properties test-python conformance proof reference demo test check bench box deb command archive deb-command wheel bench-lab bench-gateway bench-gateway-faults bench-cost validate validate-ns2 validate-explore fuzz fuzz-targets deny api goldens docs clean
 
-# Programs that are built as the tests are, with the features of the whole workspace: nothing is compiled twice.
+# Programs built like the tests, with the features of the whole workspace, so that nothing is compiled twice.
 BUILT_BY_TESTS = $(or $(CARGO_TARGET_DIR),target)/debug
 
-# Until all tests have been compiled once, the compiler writes nothing for the next time: that takes it a third longer.
+# Until all tests have been compiled once, incremental compilation is off, because it takes a third longer.
 COMPILED = $(BUILT_BY_TESTS)/.tests-compiled
 ifeq ($(wildcard $(COMPILED)),)
 export CARGO_INCREMENTAL ?= 0
 endif
 
-# TCP's collapse over a GEO link and what mends it; a picture and a report in $(OUT)/demo.
+# How TCP collapses over a GEO link, and what helps; a picture and a report in $(OUT)/demo.
 demo:
 	@scripts/setup rust
 	$(CARGO) build --quiet --workspace --bin bentpipe
 	@$(BUILT_BY_TESTS)/bentpipe demo --out $(OUT)/demo
 	@$(BUILT_BY_TESTS)/bentpipe report geo --out $(OUT)/demo/geo.html
 
-# All tests. Those over real Linux sockets make their own network namespaces and need root. The slowest of them wait for a link most of
-# the while: they run first, three to a processor. The others are compiled meanwhile, and those that compute for long are run.
-# Property tests draw the same cases each time, so that the verdict is that of the change. `make test-properties` draws others.
+# All tests. Tests over real Linux sockets create their own network namespaces and need root. The slowest of them mostly wait for a link:
+# they run first, three per processor. Meanwhile the other tests are compiled, and those that compute for long are run.
+# Property tests draw the same cases each time, so that only the change affects the verdict. `make test-properties` draws other cases.
 WAITING ?= $(shell echo $$((3 * $$(nproc))))
 test: export PROPTEST_RNG_SEED ?= 1
 test:
@@ -36,7 +36,7 @@ test:
 	CARGO="$(CARGO)" scripts/test $(WAITING)
 	@touch $(COMPILED)
 
-# The same tests, but for those that wait, with ROUNDS other seeds of the property tests, from SEED on.
+# The same tests, except those that wait, with ROUNDS other seeds of the property tests, from SEED on.
 ROUNDS ?= 10
 test-properties:
 	@scripts/setup rust tshark ip ping nft
@@ -44,15 +44,15 @@ test-properties:
 		PROPTEST_RNG_SEED=$$seed $(CARGO) test --workspace --no-fail-fast -- --skip real_time:: || exit 1; \
 	done
 
-# The engine's own tests, for one who is changing it: at level 1 only what an edit concerns is compiled again, and they run twice as long
-# as at level 2, but in a fifth of the time of level 0. `ONLY=tcp::recovery` runs some.
+# The engine's own tests, for work on the engine. At level 1 an edit recompiles only what depends on it, and the tests run in a fifth of the
+# time of level 0. `ONLY=tcp::recovery` runs some of them.
 test-engine:
 	@scripts/setup rust
 	$(CARGO) test -p bentpipe-engine --lib --test it --config profile.dev.package.bentpipe-engine.opt-level=1 $(if $(ONLY),-- $(ONLY))
 
-# Engine, simulator and gateway compiled for 64-bit ARM and run by QEMU, but for the tests that wait or compute for long. The traces of
-# the shipped scenarios are among them: they are the same there. QEMU lacks socket options of the shapes that intercept (IP_TRANSPARENT),
-# and gives four bytes of TCP_INFO, which the relay reads.
+# Tests of engine, simulator and gateway, compiled for 64-bit ARM and run by QEMU, except those that wait or compute for long. They check
+# that the traces of the shipped scenarios are the same. QEMU lacks socket options of the intercepting shapes (IP_TRANSPARENT), and returns
+# only four bytes of TCP_INFO, which the relay reads.
 ARM = aarch64-unknown-linux-gnu
 test-arm: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER = aarch64-linux-gnu-gcc
 test-arm: export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER = qemu-aarch64 -L /usr/aarch64-linux-gnu
@@ -63,8 +63,8 @@ test-arm:
 	$(CARGO) test --locked --no-fail-fast --target $(ARM) -p bentpipe-engine -p bentpipe-sim -p bentpipe-io -p bentpipe-gateway -p bentpipe-script --tests -- --skip real_time:: --skip long:: \
 		--skip relay::work:: --skip relay::timeouts::
 
-# What needs no Linux compiled for Windows and run by Wine, but for the tests that compute for long. Traces and tables are the same there.
-# The command's and the Python module's own files are linked, too.
+# Tests of the crates that do not need Linux, compiled for Windows and run by Wine, except those that compute for long. They check that
+# traces and tables are the same. The Python module is linked, too.
 WINDOWS = x86_64-pc-windows-gnu
 PORTABLE = engine language study sim fit sweep script papers cli
 test-windows: export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER = $(CURDIR)/scripts/wine
@@ -75,8 +75,8 @@ test-windows:
 	$(CARGO) build --locked --target $(WINDOWS) -p bentpipe-python
 	$(CARGO) test --locked --no-fail-fast --target $(WINDOWS) $(PORTABLE:%=-p bentpipe-%) --tests -- --skip long::
 
-# The command and the Python module as Clippy sees them on Windows and on macOS. `ring` compiles C; `zig` is a compiler for macOS.
-# The engine is built for a processor without an operating system: neither it nor what it depends on may need `std`.
+# Clippy for the command and the Python module on Windows and macOS. `ring` compiles C; `zig` is the C compiler for macOS. The engine is
+# checked for a processor without an operating system: neither the engine nor its dependencies may need `std`.
 MACOS = aarch64-apple-darwin
 BARE = thumbv7em-none-eabihf
 ZIG = $(abspath $(or $(CARGO_TARGET_DIR),target))/zig
@@ -91,7 +91,7 @@ check-elsewhere:
 	@test -x $(ZIG)/bin/cargo-zigbuild || { $(PYTHON) -m venv $(ZIG) && $(ZIG)/bin/pip install --quiet cargo-zigbuild ziglang; }
 	PATH="$(ZIG)/bin:$$PATH" cargo-zigbuild clippy --locked --target $(MACOS) $(PORTABLE:%=-p bentpipe-%) -p bentpipe-python -- -D warnings
 
-# Format, lints, documentation, comments, the walls between the crates and no import circles within them, as CI wants them.
+# Checks of CI: format, lints, documentation, comments, dependencies between crates, and import circles within them.
 check:
 	@scripts/setup rust python3
 	$(CARGO) fmt --all --check
@@ -108,19 +108,19 @@ check:
 	fi
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
-# Speed beside ns-2, one core, in pairs; writes bench.json.
+# Speed compared with ns-2, one core, in pairs; writes bench.json.
 bench:
 	@scripts/setup rust ns valgrind
 	$(CARGO) build --quiet --release -p bentpipe-bench
 	$(or $(CARGO_TARGET_DIR),target)/release/bentpipe-bench --out bench.json
 
-# What gateways gain, between namespaces over an emulated GEO link; root, some 50 minutes; writes bench-gateway.json.
+# Gain from gateways, between namespaces over an emulated GEO link; root, about 50 minutes; writes bench-gateway.json.
 bench-gateway:
 	@scripts/setup rust ip nft ping
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench gateway -- --seeds 24 --jobs 8 --out $(CURDIR)/bench-gateway.json
 
-# The gateway alone, static, for boxes without a compiler: $(OUT)/bentpipe-gateway. `MACHINE=aarch64` builds it, or its package, for a box
-# with a 64-bit ARM processor.
+# The gateway alone, as a static binary for boxes without a compiler: $(OUT)/bentpipe-gateway. `MACHINE=aarch64` builds it, or its package,
+# for a box with a 64-bit ARM processor.
 MACHINE ?= $(shell uname -m)
 STATIC = $(MACHINE)-unknown-linux-musl
 STATIC_CC = $(if $(filter $(MACHINE),$(shell uname -m)),musl-gcc,$(MACHINE)-linux-gnu-gcc)
@@ -138,8 +138,8 @@ box:
 changelog = printf '$(1) (%s-1) unstable; urgency=medium\n\n  * See CHANGELOG.md in the sources.\n\n -- bentpipe maintainers <bentpipe@users.noreply.github.com>  %s\n' \
 	$(VERSION) "$$(git log -1 --format=%aD 2>/dev/null || date -R)"
 
-# The Debian package of it, in $(OUT). It is installed and started in a namespace by `scripts/try-deb`, as root.
-# One for another processor is run by QEMU for its manual pages and completions.
+# The Debian package of the gateway, in $(OUT). `scripts/try-deb` installs and starts it in a namespace, as root.
+# A gateway for another processor is run by QEMU to write its manual pages and completions.
 RUN_STATIC = $(if $(filter musl-gcc,$(STATIC_CC)),,qemu-$(MACHINE)) $(OUT)/bentpipe-gateway
 deb: box
 	@scripts/setup cargo-deb $(if $(filter musl-gcc,$(STATIC_CC)),,qemu-$(MACHINE))
@@ -151,19 +151,19 @@ deb: box
 	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-gateway --output $(OUT)/bentpipe-gateway.deb
 	@ls -l $(OUT)/bentpipe-gateway.deb
 
-# Gateways under faults: each demand with its bar, one by one, in its full form; root, four hours; writes
-# bench-gateway-faults.json. `ONLY=older,policy` runs some, `SHORT=yes` the short forms of all.
+# Gateways under faults: each demand with its bar, one after the other, in its full form; root, four hours; writes
+# bench-gateway-faults.json. `ONLY=older,policy` runs some of them, `SHORT=yes` the short forms of all.
 bench-gateway-faults:
 	@scripts/setup rust ip nft ping faketime
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench faults -- $(if $(ONLY),--only $(ONLY)) $(if $(SHORT),--short $(SHORT)) --out $(CURDIR)/bench-gateway-faults.json
 
-# What gateways cost: CPU per byte and per connection, beside the kernel's forwarding and a plain relay; root, a minute.
+# Cost of gateways: CPU time per byte and per connection, compared with the kernel's forwarding and a plain relay; root, a minute.
 bench-cost:
 	@scripts/setup rust ip nft
 	$(CARGO) bench --quiet -p bentpipe-gateway --bench cost -- --out $(CURDIR)/bench-cost.json
 
-# The simulator as one web page: $(OUT)/bentpipe-lab.html. Needs no server and asks no network.
-# Rust of Debian comes without a standard library for wasm32; it is then built from its sources.
+# The simulator as one web page: $(OUT)/bentpipe-lab.html. The page needs no server and makes no network requests.
+# Debian's Rust has no standard library for wasm32; it is then built from source.
 WASM = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/wasm32-unknown-unknown/page/bentpipe_wasm.wasm
 WASM_STD = test -d "$$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown/lib"
 lab:
@@ -176,8 +176,8 @@ lab:
 	@cp lab/dist/index.html $(OUT)/bentpipe-lab.html
 	@ls -l $(OUT)/bentpipe-lab.html
 
-# The command as a release has it, in $(OUT)/command: static, with manual pages, completions and the lab's page. `make archive` makes an
-# archive of it, as `cargo binstall` takes it, `make deb-command` a Debian package.
+# The command as in a release, in $(OUT)/command: static, with manual pages, completions and the lab's page. `make archive` packs it for
+# `cargo binstall`, `make deb-command` builds a Debian package.
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 RELEASE = bentpipe-$(VERSION)-$(STATIC)
 command: lab
@@ -200,7 +200,7 @@ deb-command: command
 	$(CARGO) deb --quiet --no-build --no-strip --profile box --target $(STATIC) -p bentpipe-cli --output $(OUT)/bentpipe.deb
 	@ls -l $(OUT)/bentpipe.deb
 
-# The Python package with the lab's page in it: a wheel in $(OUT).
+# The Python package with the lab's page: a wheel in $(OUT).
 wheel: lab
 	@scripts/setup python
 	@cp $(OUT)/bentpipe-lab.html python/bentpipe
@@ -208,8 +208,8 @@ wheel: lab
 	@$(VENV)/bin/pip wheel --quiet --no-deps --wheel-dir $(OUT) .
 	@ls -l $(OUT)/bentpipe-*.whl
 
-# The Python package's tests, in an environment of its own, with the module that `cargo build --workspace` makes: only what the tests
-# import is installed. `PYTHON=python3.12` chooses another.
+# The Python package's tests, in their own environment, with the module that `cargo build --workspace` makes. Only the packages that the
+# tests import are installed. `PYTHON=python3.12` selects another interpreter.
 PYTHON ?= python3
 VENV = $(abspath $(or $(CARGO_TARGET_DIR),target))/venv
 test-python:
@@ -221,44 +221,43 @@ test-python:
 	@cp $(BUILT_BY_TESTS)/lib_bentpipe.so python/bentpipe/_bentpipe.abi3.so
 	@PYTHONPATH=$(CURDIR)/python $(VENV)/bin/python -m pytest --quiet -p bentpipe._pytest
 
-# It in headless Chromium: each control, the command's numbers, no request to any network; pictures in $(OUT)/lab.
+# Tests of the page in headless Chromium: each control, the same numbers as the command, no network requests; pictures in $(OUT)/lab.
 test-lab: lab
 	@scripts/setup chromium
 	$(CARGO) build --quiet --workspace --bin bentpipe
 	@cd lab && BENTPIPE=$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/debug/bentpipe BENTPIPE_WASM=$(WASM) OUT=$(abspath $(OUT)) npm run --silent test
 
-# How long the page takes to answer a slider in headless Chromium.
+# Response time of the page to a slider, in headless Chromium.
 bench-lab: lab
 	@scripts/setup chromium
 	@cd lab && OUT=$(abspath $(OUT)) npm run --silent answer
 
-# Agreement with ns-2: the reference table, the real `ns` again on a sample of it, and scenarios of round numbers and others
-# drawn at random.
+# Agreement with ns-2: the reference table, a new run of `ns` on a sample of it, and scenarios drawn at random, some with round numbers.
 validate:
 	@scripts/setup rust ns
 	$(CARGO) build --quiet --workspace --bin bentpipe-validate
 	$(BUILT_BY_TESTS)/bentpipe-validate ns2 validation/ns2/reference.csv --rerun 8
 	$(BUILT_BY_TESTS)/bentpipe-validate ns2-explore --count 100
 
-# The same for any table of that form: make validate-ns2 CSV=path
+# Agreement with any table in the same format: make validate-ns2 CSV=path
 validate-ns2:
 	@scripts/setup rust
 	@test -n "$(CSV)" || { echo "usage: make validate-ns2 CSV=path"; exit 2; }
 	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2 $(CSV)
 
-# Against `ns` on scenarios drawn at random: make validate-explore COUNT=100 SEED=1
+# Agreement with `ns` on scenarios drawn at random: make validate-explore COUNT=100 SEED=1
 validate-explore:
 	@scripts/setup rust ns
 	$(CARGO) run --quiet --release -p bentpipe-validate -- ns2-explore --count $(COUNT) --seed $(SEED)
 
-# Other people's packet scripts: make conformance DIR=path [EXPECT=file]. The trees are listed in docs/reference/packet-scripts.md.
+# Third-party packet scripts: make conformance DIR=path [EXPECT=file]. docs/reference/packet-scripts.md lists the trees.
 conformance:
 	@scripts/setup rust
 	@test -n "$(DIR)" || { echo "usage: make conformance DIR=path [EXPECT=file]"; exit 2; }
 	@$(CARGO) run --quiet -p bentpipe-cli --bin bentpipe -- script "$(DIR)" \
 		--expect $(or $(EXPECT),$(wildcard $(CONFORMANCE)/*.toml))
 
-# Real QUIC stacks, to be run over emulated links by validation/quic/run: into target/quic-stacks/bin.
+# Builds real QUIC stacks in target/quic-stacks/bin; validation/quic/run runs them over emulated links.
 STACKS = $(abspath $(or $(CARGO_TARGET_DIR),target))/quic-stacks
 quic-stacks:
 	@scripts/setup rust cmake clang go python
@@ -270,7 +269,7 @@ quic-stacks:
 	printf '#!/bin/sh\nexec %s %s "$$@"\n' $(STACKS)/venv/bin/python $(abspath validation/quic/python/aioquic_stack.py) > $(STACKS)/bin/aioquic
 	chmod +x $(STACKS)/bin/aioquic
 
-# Each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.
+# Runs each fuzz target for FUZZ_SECONDS; needs a nightly toolchain.
 fuzz:
 	@scripts/setup rust cargo-fuzz python3
 	@python3 fuzz/seeds.py unpack
@@ -279,31 +278,31 @@ fuzz:
 		(cd fuzz && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1) || exit 1; \
 	done
 
-# The names of the fuzz targets as a JSON list, for jobs that share them.
+# The names of the fuzz targets as a JSON list, for CI jobs that share them.
 fuzz-targets:
 	@printf '['; sep=; for target in $(FUZZ_TARGETS); do printf '%s"%s"' "$$sep" $$target; sep=,; done; printf ']\n'
 
-# Licences, advisories and sources of all that we build on: deny.toml.
+# Licences, advisories and sources of all dependencies: deny.toml.
 deny:
 	@scripts/setup rust cargo-deny
 	$(CARGO) deny --locked check
 	$(CARGO) deny --locked --manifest-path fuzz/Cargo.toml check --config deny.toml
 
-# The oldest Rust that Cargo.toml promises compiles all crates.
+# Compiles all crates with the oldest Rust that Cargo.toml promises.
 OLDEST = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	@scripts/setup rust
 	rustup toolchain install $(OLDEST) --profile minimal
 	CARGO_TARGET_DIR=$(or $(CARGO_TARGET_DIR),target)/msrv $(CARGO) +$(OLDEST) check --locked --workspace
 
-# Every published crate packs, and builds from its package alone, as by `cargo publish`; nightly.
+# Packs every published crate, and builds it from its package alone, as `cargo publish` does; nightly.
 PRIVATE = bench python validate wasm
 package:
 	@scripts/setup rust
 	$(CARGO) package --locked --workspace $(PRIVATE:%=--exclude bentpipe-%)
 
-# The engine as a library, nightly: it builds for wasm32, its public items (wanted: those that a stranger needs), and what broke
-# since BASE: a list and no failure, since nothing is published yet. Needs a nightly toolchain for rustdoc's JSON.
+# The engine as a library, nightly: builds it for wasm32, lists its public items, and lists breaking changes since BASE. Changes are no
+# failure, since nothing is published yet. Needs a nightly toolchain for rustdoc's JSON.
 BASE ?= HEAD~1
 api:
 	@scripts/setup rust cargo-public-api cargo-semver-checks
@@ -314,26 +313,26 @@ api:
 	@echo "$$(wc -l < $(OUT)/api.txt) public items, in $(OUT)/api.txt"
 	-$(CARGO) semver-checks -p bentpipe-engine --baseline-rev $(BASE)
 
-# Everything that the papers say beside what comes out here, into docs/REPRODUCTION.md.
+# All published results of the papers next to bentpipe's, into docs/REPRODUCTION.md.
 proof:
 	@scripts/setup rust
 	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- reproduce all --markdown docs/REPRODUCTION.md
 
-# Every transport over every link, into docs/SCOREBOARD.md; a test holds a part of it to what comes out.
+# Every transport over every link, into docs/SCOREBOARD.md; a test recomputes a part of it.
 scoreboard:
 	@scripts/setup rust
 	$(CARGO) run --quiet --release -p bentpipe-cli --bin bentpipe -- scoreboard --conduct --markdown docs/SCOREBOARD.md
 
-# The generated pages of docs/reference; a test fails if they differ.
+# The generated pages of docs/reference; a test fails if they are out of date.
 reference:
 	@scripts/setup rust
 	$(CARGO) run --quiet -p bentpipe-cli --bin bentpipe -- reference --out docs/reference
 
-# Writes the goldens anew; CHANGELOG.md then says which numbers changed and why.
+# Rewrites the goldens; CHANGELOG.md must then say which numbers changed and why.
 goldens:
 	UPDATE_GOLDENS=1 $(CARGO) test -p bentpipe-sim --test it golden::
 
-# The documents as one site, for a browser without a network: $(OUT)/site/index.html.
+# The documents as one site that works offline: $(OUT)/site/index.html.
 ZENSICAL = 0.0.73
 site:
 	@scripts/setup python node

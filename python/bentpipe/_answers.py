@@ -95,7 +95,7 @@ class Fit:
 def fit(path: str | os.PathLike[str]) -> Fit:
     """Estimates a path from a packet capture (pcap, pcapng) of a TCP transfer, or from a log of ``ping -D``.
 
-    A capture has to be made near the sender or the receiver; its largest transfer is used. An estimate that the file does not allow is
+    A capture has to be made near the sender or the receiver; its largest transfer is used. An estimate that the file does not support is
     ``unknown``, with the reason.
 
     Raises :class:`ValueError` if the file has no usable data, and :class:`RunError` if it cannot be read.

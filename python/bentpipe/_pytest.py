@@ -30,7 +30,7 @@ class BehindLink(Protocol):
 
 
 def _run(arguments: list[str], timeout: float | None) -> subprocess.CompletedProcess[str]:
-    """As :func:`subprocess.run`, but a timeout leaves neither the command nor its link behind: SIGTERM ends both, SIGKILL would not."""
+    """Like :func:`subprocess.run`, but a timeout leaves neither the command nor its link behind: SIGTERM ends both, SIGKILL would not."""
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace") as process:
         try:
             out, errors = process.communicate(timeout=timeout)
@@ -81,8 +81,8 @@ def _behind_link(
 def behind_link() -> BehindLink:
     """Runs a command behind a scenario's links in real time: ``behind_link("geo", ["curl", url], fail_if=["time > 8 s"])``.
 
-    The result is a :class:`subprocess.CompletedProcess` with the output as text, in which bytes that are no text are U+FFFD; its return
-    code is the command's, or 1 if a condition of ``fail_if`` is met (see ``bentpipe shell --help``). The test is skipped if this machine
-    cannot make the link, or fails if ``BENTPIPE_REQUIRE_LINK`` is set.
+    The result is a :class:`subprocess.CompletedProcess` with the output as text, in which bytes that are not valid text become U+FFFD. Its
+    return code is the command's, or 1 if a condition of ``fail_if`` is met (see ``bentpipe shell --help``). The test is skipped if this
+    machine cannot create the link, or fails if ``BENTPIPE_REQUIRE_LINK`` is set.
     """
     return _behind_link

@@ -242,8 +242,8 @@ class Runs(Tabular):
         ``low`` is never below zero, ``high`` is infinite if the runs are too few, ``confidence`` is the level reached. If all runs are
         equal, or nothing is random, ``note`` says so, and both ends equal the value. ``missing`` counts the runs without a value: their
         transfers did not finish, so they rank above all others, and a median that falls on one is infinite. If no run has a value,
-        ``note`` says so: the median is infinite, or NaN for a flow without an end and for what no transfer has, such as responses of one
-        without requests.
+        ``note`` says so: the median is infinite, or NaN for an endless flow and for values that no transfer has, such as response
+        times without requests.
 
         Raises :class:`KeyError` if there is no such column, and :class:`ValueError` for one of text.
         """
@@ -410,8 +410,8 @@ def compare(
 ) -> Runs:
     """Runs variants of TCP, or several scenarios, under the same seeds: in each replication all meet the same fades.
 
-    With ``variants`` each is a case. Otherwise ``scenario`` is a dictionary from the names of the cases to :class:`Scenario` objects, as
-    :func:`load` returns them. ``runs``, ``seed`` and ``threads`` are as for :func:`replicate`.
+    Each of the ``variants`` is a case. Without ``variants``, ``scenario`` is a dictionary from the names of the cases to :class:`Scenario`
+    objects, as :func:`load` returns them. ``runs``, ``seed`` and ``threads`` are as for :func:`replicate`.
 
     >>> import bentpipe as bp
     >>> found = bp.compare("geo-bursts", ["sack", "newreno"], runs=5, set={"flows.download.bytes": "5 MB"})

@@ -43,7 +43,7 @@ class _Flow:
 
     @property
     def is_split(self) -> bool:
-        """True if the plots of windows and round trips are of a leg: what holds for the whole path is no measure for it."""
+        """True if the plots of windows and round trips show one leg, to which values of the whole path do not apply."""
         return bool(self.summary.legs)
 
     def need_connection(self) -> None:
@@ -148,8 +148,8 @@ def sequence(result: Result, flow: str | None = None, *, ax: Axes | None = None)
 def cwnd(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Congestion window and data in flight of a flow, beside the path's bandwidth-delay product; timeouts are ticks at the upper edge.
 
-    Values are in bytes, after each ACK or loss. ssthresh is drawn where it fits into the picture. Of a split flow the first leg of the data
-    is drawn, without the product, which is that of the whole path. Raises :class:`ValueError` for UDP.
+    Values are in bytes, after each ACK or loss. ssthresh is drawn where it fits into the picture. For a split flow the first leg of the
+    data is drawn, without the product, which belongs to the whole path. Raises :class:`ValueError` for UDP.
     """
     of = _Flow(result, flow)
     of.need_connection()
@@ -219,7 +219,7 @@ def queue(result: Result, link: str | None = None, *, ax: Axes | None = None) ->
 def rtt(result: Result, flow: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Round-trip samples of a flow's sender, in milliseconds, beside the propagation delay of the path.
 
-    Of a split flow they are those of the first leg of the data, and the delay, which is that of the whole path, is left out. Raises
+    For a split flow the samples are from the first leg of the data, and the delay, which belongs to the whole path, is left out. Raises
     :class:`ValueError` for UDP.
     """
     of = _Flow(result, flow)

@@ -199,7 +199,7 @@ fn cells_text(scenario: &Scenario, tcp: &TcpFlow) -> String {
     let mut out = format!("  TCP: variant {}, profile {}\n", tcp.variant_name, tcp.profile_name);
     let (sender, receiver) = (cells(&tcp.sender, follows), cells(&tcp.receiver, follows));
     for ((name, sender), (_, receiver)) in sender.into_iter().zip(receiver) {
-        let receives = matches!(name, "acknowledges" | "receive buffer" | "SACK blocks");
+        let receives = matches!(name, "ACKs" | "receive buffer" | "SACK blocks");
         let value = if receives { receiver } else { sender };
         let _ = writeln!(out, "    {name:<18} {value}");
     }
@@ -215,16 +215,16 @@ fn cells(config: &TcpConfig, follows_path: bool) -> Vec<(&'static str, String)> 
     let fraction = dup.window_fraction.map_or(String::new(), |n| format!(", at least 1/{n} of the window"));
     vec![
         ("startup", startup(config, follows_path)),
-        ("first ssthresh", segments(config.initial_ssthresh, "unlimited")),
+        ("initial ssthresh", segments(config.initial_ssthresh, "unlimited")),
         ("growth", variant.congestion.describe(variant.growth)),
-        ("loss is", format!("{} duplicate ACKs{fraction}", dup.count)),
+        ("dupthresh", format!("{} duplicate ACKs{fraction}", dup.count)),
         ("recovery", recovery(variant.recovery)),
         ("limited transmit", on(variant.limited_transmit)),
         ("SACK", on(variant.sack)),
         ("SACK blocks", config.sack_blocks.to_string()),
         ("F-RTO", on(variant.frto)),
         ("max burst", segments(variant.max_burst, "none")),
-        ("acknowledges", acks(config)),
+        ("ACKs", acks(config)),
         ("timer", timer(config)),
         ("MSS", format!("{} B", config.mss)),
         ("send buffer", config.send_buffer.map_or("unlimited".to_owned(), output::bytes)),
@@ -301,7 +301,7 @@ fn timer(config: &TcpConfig) -> String {
         RttClock::Wheel(jiffy) => format!(", jiffies of {}", span(jiffy)),
         RttClock::Exact => String::new(),
     };
-    format!("first {}, least {}, most {}{tick}", span(rto.initial), span(rto.min), span(rto.max))
+    format!("initial {}, min {}, max {}{tick}", span(rto.initial), span(rto.min), span(rto.max))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
     let [one, other] = pair.satellite;
     let mut out = format!("Gateway {}: {} between {near} and {far}\n", pair.name, pair.carries.shape());
     let rate = |rate: bentpipe_engine::units::Rate| output::rate(rate.bits_per_second() as f64);
-    let finds = if one.shared { ", at most; each box finds its share" } else { "" };
+    let finds = if one.shared { "; upper bounds, since each box finds its share" } else { "" };
     let mut line = |name: &str, text: String| {
         let _ = writeln!(out, "  {name:<11} {text}");
     };
@@ -28,16 +28,16 @@ pub(super) fn pair_text(scenario: &Scenario, pair: &PairSpec) -> String {
         Carries::Streams { max_streams } => {
             line("TCP", format!("ends at both boxes, which are Linux hosts; at most {max_streams} connections"));
             let window = one.window().min(pair.memory.get() / 2);
-            line("window", format!("{} a stream", output::bytes(window)));
+            line("window", format!("{} per stream", output::bytes(window)));
             let each = output::bytes((CONNECTION + MIN_UNSENT) as u64);
-            line("memory", format!("{} a box, {each} a connection at least", output::bytes(pair.memory.get())));
+            line("memory", format!("{} per box, at least {each} per connection", output::bytes(pair.memory.get())));
         }
         Carries::Packets => {
             line(
                 "packets",
                 format!("up to {} B, with compressed headers; TCP stays between the hosts", one.max_packet()),
             );
-            line("memory", format!("{} a box", output::bytes(pair.memory.get())));
+            line("memory", format!("{} per box", output::bytes(pair.memory.get())));
             if let [Some(near), Some(far)] = pair.advice.map(|advised| advised.map(rate)) {
                 line("advice", format!("QUIC hosts with SCONE get {near} and {far}"));
             }
@@ -68,7 +68,7 @@ pub(super) fn uplink_text(scenario: &Scenario, spec: &UplinkSpec) -> String {
                 (None, Startup::FixedWindow(segments)) => format!(", a window of {segments} segments"),
                 (None, Startup::SlowStart) => String::new(),
             };
-            line("sender", format!("{variant} of the engine{window}"));
+            line("sender", format!("the engine's {variant}{window}"));
             line("rate", format!("{} over all connections", output::rate(spec.sender.rate.bits_per_second() as f64)));
         }
         SenderOf::Kernel { congestion } => line("sender", format!("Linux with {congestion}")),
@@ -76,6 +76,6 @@ pub(super) fn uplink_text(scenario: &Scenario, spec: &UplinkSpec) -> String {
     line("round trip", span(spec.sender.round_trip));
     let when = if spec.accepts_early() { "at once" } else { "when the other host has accepted" };
     line("opening", format!("a host is answered {when}"));
-    line("memory", format!("{} a connection", output::bytes(spec.send_buffer() as u64)));
+    line("memory", format!("{} per connection", output::bytes(spec.send_buffer() as u64)));
     out
 }

@@ -26,7 +26,7 @@ pub(super) fn of(
     }
     match &flow.kind {
         FlowKind::Tcp(tcp) if tcp.spoof.is_some() => {
-            hints.push("a gateway ends the connection (`spoof`): its window is that of the path up to there".into());
+            hints.push("a gateway ends the connection (`spoof`): its window is for the path up to there".into());
         }
         FlowKind::Tcp(tcp) if tcp.splits.is_empty() => {
             let is_steady = sharing == 0 && !changes && !outlook.delay_changes;
@@ -35,7 +35,7 @@ pub(super) fn of(
             window(outlook, queue, tcp, is_steady, &mut hints);
             startup(outlook, queue, tcp, &mut hints);
         }
-        FlowKind::Tcp(_) => hints.push("the connection is split: each leg has a window of its own".into()),
+        FlowKind::Tcp(_) => hints.push("the connection is split: each leg has its own window".into()),
         _ => {}
     }
     if let FlowKind::Stp(stp) = &flow.kind {
@@ -59,11 +59,11 @@ pub(super) fn of(
     if outlook.mean_loss > 0.0 {
         let percent = outlook.mean_loss * 100.0;
         let shown = if percent < 0.01 { format!("{percent:.1e}") } else { format!("{percent:.2}") };
-        hints.push(format!("the channel loses {shown} % of full packets on average: loss is not a sign of load"));
+        hints.push(format!("the channel loses {shown} % of full packets on average: a loss does not mean congestion"));
     }
     if sharing > 0 {
         let others = if sharing == 1 { "another flow shares".into() } else { format!("{sharing} other flows share") };
-        let but = if outlook.limit_goodput_bit_s.is_some() { "; the limit does not count that" } else { "" };
+        let but = if outlook.limit_goodput_bit_s.is_some() { "; the limit ignores this" } else { "" };
         hints.push(format!("{others} the bottleneck{but}"));
     }
     hints
@@ -163,7 +163,7 @@ fn startup(outlook: &FlowOutlook, queue: Option<&QueueOutlook>, tcp: &TcpFlow, h
     // Before the window fills the pipe and the queue, as much has been acknowledged, minus the first window.
     if length <= holds {
         hints.push(format!(
-            "the transfer is over before slow start fills pipe and queue: it is a matter of round trips ({rounds} of \
+            "the transfer is over before slow start fills pipe and queue: the number of round trips decides ({rounds} of \
              {:.0} ms to {goal})",
             outlook.rtt_ms
         ));

@@ -44,11 +44,13 @@ test-properties:
 		PROPTEST_RNG_SEED=$$seed $(CARGO) test --workspace --no-fail-fast -- --skip real_time:: || exit 1; \
 	done
 
-# The engine's own tests, for work on the engine. At level 1 an edit recompiles only what depends on it, and the tests run in a fifth of the
-# time of level 0. `ONLY=tcp::recovery` runs some of them.
+# The engine's own tests, for work on the engine. At level 1, and without optimisation between the units of a crate, an edit recompiles only
+# what depends on it, and the tests run in a fifth of the time of level 0. `ONLY=tcp::recovery` runs some of them.
+QUICK = --config profile.dev.package.bentpipe-engine.opt-level=1 --config 'profile.dev.lto="off"'
+test-engine: export CARGO_INCREMENTAL = 1
 test-engine:
 	@scripts/setup rust
-	$(CARGO) test -p bentpipe-engine --lib --test it --config profile.dev.package.bentpipe-engine.opt-level=1 $(if $(ONLY),-- $(ONLY))
+	$(CARGO) test -p bentpipe-engine --lib --test it $(QUICK) $(if $(ONLY),-- $(ONLY))
 
 # Tests of engine, simulator and gateway, compiled for 64-bit ARM and run by QEMU, except those that wait or compute for long. They check
 # that the traces of the shipped scenarios are the same. QEMU lacks socket options of the intercepting shapes (IP_TRANSPARENT), and returns

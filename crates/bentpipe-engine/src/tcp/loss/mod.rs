@@ -232,3 +232,54 @@ impl Detector {
         self.count = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::segment::Flags;
+    use crate::tcp::variant::PipeForm;
+
+    fn ack(ack: u64, blocks: &[(u64, u64)]) -> Segment {
+        let mut segment = Segment { ack, ..Segment::new(Flags::ACK) };
+        blocks.iter().for_each(|&(start, end)| _ = segment.sack.push(ack, start, end));
+        segment
+    }
+
+    /// Data 1001..9001 is outstanding. A block that begins below the ACK is a D-SACK (RFC 2883 §4), one that ends beyond what was sent is
+    /// invalid, and so is one that does not end behind its beginning.
+    #[test]
+    fn only_blocks_of_outstanding_data_count() {
+        let mut seq = SequenceSpace::new(1001, 1 << 20);
+        seq.snd_max = 9001;
+        for (una, block, counts) in [
+            (1001, (2001, 3001), true),
+            (1001, (8001, 9001), true),
+            (1001, (8001, 9002), false),
+            (1001, (1000, 3001), false),
+            (3001, (2001, 4001), false),
+            (1001, (3001, 3001), false),
+            (1001, (4001, 3001), false),
+        ] {
+            let thresh = DupThresh { count: 3, window_fraction: None };
+            let mut detector = Detector::new(Recovery::Pipe(PipeForm::Rfc6675), thresh);
+            assert_eq!(detector.take_sack(Time::ZERO, &ack(una, &[block]), &seq, 1000), counts, "{block:?}");
+            assert_eq!(detector.scoreboard.sacked_bytes() > 0, counts, "{block:?}");
+        }
+    }
+
+    /// RFC 2883 §4: the first block reports a duplicate if it lies below the ACK, or inside the second block.
+    #[test]
+    fn a_duplicate_lies_below_the_ack_or_inside_the_second_block() {
+        for (first, second, is_duplicate) in [
+            ((500, 1000), (3001, 4001), true),
+            ((500, 1001), (3001, 4001), false),
+            ((3001, 3501), (3001, 4001), true),
+            ((3501, 4001), (3001, 4001), true),
+            ((3000, 3501), (3001, 4001), false),
+            ((3501, 4002), (3001, 4001), false),
+        ] {
+            let report = Detector::duplicate_report(&ack(1000, &[first, second]));
+            assert_eq!(report, is_duplicate.then_some(first), "{first:?}");
+        }
+    }
+}

@@ -232,6 +232,7 @@ mod tests {
             (verdict, probe.out.is_some())
         };
         assert_eq!(verdict(false, 5001, false, false), (ProbeVerdict::Nothing, false));
+        assert_eq!(verdict(false, 5000, false, false), (ProbeVerdict::Nothing, true), "of data before the probe");
         assert_eq!(verdict(true, 4001, false, false), (ProbeVerdict::Nothing, true));
         assert_eq!(verdict(true, 5001, true, false), (ProbeVerdict::Nothing, false));
         assert_eq!(verdict(true, 5001, false, false), (ProbeVerdict::Nothing, true), "either copy");

@@ -145,6 +145,7 @@ mod tests {
         undo.on_retransmitted(at(100));
         undo.on_retransmitted(at(100));
         assert_eq!(undo.on_duplicate(900, false), None, "of before the recovery");
+        assert_eq!(undo.on_duplicate(1000, false), None, "of the last byte before it");
         assert_eq!(undo.on_duplicate(2000, false), None);
         assert_eq!(undo.on_duplicate(3000, false), Some(BEFORE));
         assert_eq!(undo.on_duplicate(3000, false), None);

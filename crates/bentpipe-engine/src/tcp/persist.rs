@@ -121,6 +121,28 @@ fn millis(now: Time) -> u32 {
 mod tests {
     use super::*;
 
+    /// RFC 9293 §3.8.6.1: as long as the peer answers the probes, the connection stays open. Three without an answer exhaust a limit of
+    /// three; an answer, or another closed window, begins a new count.
+    #[test]
+    fn only_unanswered_probes_are_counted() {
+        let rto = Intervals { first: Duration::from_secs(1), max: Duration::from_secs(60) };
+        let mut persist = Persist::new();
+        let probe = |persist: &mut Persist| persist.on_time(persist.deadline(), rto);
+        for again in [false, true] {
+            persist.start(Time::ZERO, rto);
+            assert!(!persist.is_exhausted(1), "{again}");
+            (0..2).for_each(|_| probe(&mut persist));
+            assert!(!persist.is_exhausted(3));
+            probe(&mut persist);
+            assert!(persist.is_exhausted(3));
+            if !again {
+                persist.on_answer(persist.deadline());
+                assert!(!persist.is_exhausted(1));
+                (0..3).for_each(|_| probe(&mut persist));
+            }
+        }
+    }
+
     #[test]
     fn the_interval_doubles_up_to_a_minute() {
         let rto = Intervals { first: Duration::from_secs(1), max: Duration::from_secs(60) };

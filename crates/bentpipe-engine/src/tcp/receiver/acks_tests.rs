@@ -125,6 +125,19 @@ fn segments_that_come_together_are_acknowledged_together() {
     }
 }
 
+/// Linux (`tcp_send_delayed_ack`): an ACK that would wait for less than a quarter of its delay, here 40 ms, leaves with the next segment.
+#[test]
+fn an_ack_that_is_nearly_due_leaves_at_once() {
+    for (second, is_due) in [(29_999, false), (30_000, true)] {
+        let mut schedule = AckSchedule::new(AckPolicy::LINUX);
+        for micros in [0, second] {
+            assert!(!schedule.is_due(at(micros)));
+            schedule.on_in_order_adaptively(at(micros), 100, |_| false);
+        }
+        assert_eq!(schedule.is_due(at(second)), is_due, "{second}");
+    }
+}
+
 /// Each gap has three ACKs at once.
 #[test]
 fn another_gap_begins_anew() {

@@ -120,3 +120,45 @@ fn covered_blocks_are_not_reported() {
         blocks.into_iter().zip(covers).map(|(block, covers)| with(block, covers)).collect::<Vec<_>>()
     );
 }
+
+/// A segment has room for three blocks here. A D-SACK is the first of them (RFC 2883 §4), so one of the others waits.
+#[test]
+fn a_duplicate_takes_the_place_of_a_block() {
+    let mut report = SackReport::new();
+    report.negotiated(3, true);
+    [(200, 300), (400, 500), (600, 700)].into_iter().for_each(|block| report.remember(block));
+    report.set_duplicate(50, 60);
+    assert_eq!(report.due(), 3);
+    assert_eq!(report.take_blocks(100, 4).iter(100).collect::<Vec<_>>(), [(50, 60), (600, 700), (400, 500)]);
+    assert_eq!(report.due(), 3);
+}
+
+/// RFC 9293 §3.8.6.2.2: the right edge waits until it can move by a segment or half of the buffer, whichever is less.
+#[test]
+fn the_window_does_not_open_by_less_than_a_segment() {
+    let offers = |mss, read| {
+        let mut receiver = Receiver::new(&TcpConfig { mss, receive_buffer: 4000, ..TcpConfig::default() });
+        receiver.synchronize();
+        receiver.offer_window(0);
+        receiver.on_data(Time::ZERO, 1, 3001);
+        receiver.read(Time::ZERO, read);
+        receiver.offer_window(0)
+    };
+    assert_eq!([0, 499, 500, 3000].map(|read| offers(500, read)), [1000, 1000, 1500, 4000]);
+    assert_eq!([1999, 2000].map(|read| offers(3000, read)), [1000, 3000]);
+}
+
+/// What waits beyond a gap takes room if the settings say so: 1000 of 4000 bytes, until the gap is filled and all is read.
+#[test]
+fn data_beyond_a_gap_takes_room() {
+    for (gaps_take_room, windows) in [(false, [4000, 4000]), (true, [3000, 4000])] {
+        let mut receiver =
+            Receiver::new(&TcpConfig { mss: 500, receive_buffer: 4000, gaps_take_room, ..TcpConfig::default() });
+        receiver.synchronize();
+        receiver.on_data(Time::ZERO, 501, 1501);
+        let held = receiver.offer_window(0);
+        receiver.on_data(Time::ZERO, 1, 501);
+        receiver.read(Time::ZERO, 1500);
+        assert_eq!([held, receiver.offer_window(0)], windows, "{gaps_take_room}");
+    }
+}

@@ -175,6 +175,23 @@ fn resets_that_wait_are_bounded() {
     assert_eq!((mux.resets.len(), mux.own_resets, mux.hosts.len()), (0, 0, 0));
 }
 
+/// Streams count towards their host's share until they are over. With 100 places a host gets 88; the peer resets 87 of these, and the host
+/// gets as many again.
+#[test]
+fn places_of_streams_that_are_over_come_back() {
+    let mut mux = Mux::new(MuxConfig { max_streams: 100, ..config(Side::Initiator) });
+    let cx = || Context::silent(Time::ZERO);
+    mux.handle(&mut cx(), Input::Message(Message::Hello { credit: 1000, streams: 100 }));
+    let open = |mux: &mut Mux| (0..100).filter_map(|_| mux.open(route(FLOODER))).collect::<Vec<_>>();
+    let streams = open(&mut mux);
+    mux.handle(&mut cx(), Input::Room(200));
+    while let Step::Do(_) = mux.poll(&mut cx()) {}
+    for &stream in &streams[1..] {
+        mux.handle(&mut cx(), Input::Message(Message::Reset { stream, reason: Reason::Refused }));
+    }
+    assert_eq!((streams.len(), mux.len(), open(&mut mux).len()), (88, 1, 87));
+}
+
 /// Twenty hosts with one to twenty streams each have the same share: Jain's index differs from 1 by the share of one turn.
 #[test]
 fn unequal_hosts_have_equal_shares() {

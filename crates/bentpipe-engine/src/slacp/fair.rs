@@ -186,6 +186,16 @@ mod tests {
         assert_eq!(handles(&mut fair), [0, 1, 11]);
     }
 
+    /// A flow that loses its only packet is forgotten, as one that has sent its last.
+    #[test]
+    fn nothing_is_kept_of_a_flow_that_has_lost_all() {
+        let mut fair = Fair::default();
+        assert_eq!(push(&mut fair, packet(0, 1, 1500), 1, true), Pushed::Waits);
+        assert_eq!(push(&mut fair, packet(1, 2, 500), 1, false), Pushed::Evicts(0));
+        assert_eq!((fair.flows.len(), fair.turns.len()), (1, 1));
+        assert_eq!(handles(&mut fair), [1]);
+    }
+
     #[test]
     fn a_packet_in_frames_leaves_whole_and_is_evicted_whole() {
         let mut fair = Fair::default();

@@ -230,6 +230,13 @@ mod tests {
         assert_eq!(again.mean(), 46);
     }
 
+    /// A value that never changes, or only at the beginning, is its own mean: it counts for the first millisecond.
+    #[test]
+    fn a_constant_is_its_own_mean() {
+        let of = |changes| Track::new(7, changes, None).expect("in order").mean();
+        assert_eq!([of(vec![]), of(vec![change(0, 0, 9)])], [7, 9]);
+    }
+
     #[test]
     fn a_step_at_the_end_of_a_ramp_or_at_zero() {
         let track = Track::new(1, vec![change(0, 0, 2), change(10, 10, 4), change(20, 0, 9)], None).expect("in order");

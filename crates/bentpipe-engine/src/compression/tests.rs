@@ -317,6 +317,11 @@ fn forms_that_make_no_packet_are_refused() {
         let form = [&name(kind, 0, slot, 0)[..], &[0; 5]].concat();
         assert_eq!(ends.decompressor.expand(&form, &mut [0; 100]), Err(ExpandError::Malformed));
     }
+    // Of UDP with a checksum: flags, a window, and no options, which only TCP has.
+    for (bits, fields) in [(4, &[0; 3][..]), (2, &[0; 4]), (1, &[2, 0, 0, 0])] {
+        let form = [&name(kind::UDP, bits, 1, 0)[..], fields].concat();
+        assert_eq!(ends.decompressor.expand(&form, &mut [0; 100]), Err(ExpandError::Malformed), "{bits}");
+    }
     for length in 0..=44 {
         // Codes, more: options, their length, the options, a checksum.
         let form = [&name(kind::TCP, 1, 0, 0)[..], &[0, 2, length], &vec![1; length.into()], &[0; 2]].concat();

@@ -376,6 +376,28 @@ mod tests {
         assert_eq!(echo.marks, 2);
     }
 
+    /// The first mark of several asks for ACKs soon, and so does a reduction, after which a mark is again the first (Linux,
+    /// `__tcp_ecn_check_ce`).
+    #[test]
+    fn the_first_mark_and_the_reduction_are_urgent() {
+        let mut echo = EcnEcho { mode: EcnMode::Classic, ..EcnEcho::default() };
+        let mut take = |flags, ecn| echo.take(&segment(Flags::ACK | flags, 1000, ecn));
+        let (none, cwr) = (Flags::NONE, Flags::CWR);
+        assert_eq!([take(none, Ecn::Ect0), take(none, Ecn::Ce)], [Urgency::None, Urgency::Marked]);
+        assert_eq!([take(none, Ecn::Ce), take(cwr, Ecn::Ect0)], [Urgency::None, Urgency::Reduced]);
+        assert_eq!([take(none, Ecn::Ce), take(cwr, Ecn::Ce)], [Urgency::Marked, Urgency::Marked]);
+    }
+
+    /// RFC 9768 §3.2.2.3: a SYN-ACK that reports another ECN field than that of our SYN, which was not ECT, forbids ECT.
+    #[test]
+    fn a_path_that_changes_the_syn_gets_no_ect() {
+        for (flags, ect) in [(Flags::CWR, Ecn::Ect0), (Flags::AE, Ecn::NotEct)] {
+            let mut response = EcnResponse::new(EcnMode::Accurate, false, false, false);
+            response.take_syn_ack(&segment(Flags::SYN | Flags::ACK | flags, 0, Ecn::NotEct));
+            assert_eq!(response.ect, ect, "{flags:?}");
+        }
+    }
+
     /// A reduction for a loss is taken back: echoes count again, but not those up to the last reduction for a mark.
     #[test]
     fn an_undone_reduction_is_not_announced() {

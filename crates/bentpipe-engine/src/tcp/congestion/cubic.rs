@@ -295,6 +295,19 @@ mod tests {
         assert_eq!(segments(&window), 56.0);
     }
 
+    /// RFC 8511 §3: with ABE, a mark leaves 0.85 of the window, and a loss 0.7. Without it, both leave 0.7.
+    #[test]
+    fn a_mark_takes_less_than_a_loss() {
+        for (abe, found_by, expected) in
+            [(true, FoundBy::Mark, 85.0), (true, FoundBy::DuplicateAcks, 70.0), (false, FoundBy::Mark, 70.0)]
+        {
+            let mut cubic = Cubic::new(&TcpConfig { mss: MSS, abe, ..TcpConfig::default() });
+            let mut window = window(100.0);
+            cubic.on_loss(&mut window, &LossReport { found_by, ..lost(100_000) });
+            assert_eq!(segments(&window), expected, "{abe} {found_by:?}");
+        }
+    }
+
     /// RFC 9438 §4.8: after a timeout, the window is one segment, the threshold is 0.7 of the flight, and the next
     /// epoch has K = 0.
     #[test]

@@ -176,6 +176,22 @@ mod tests {
         assert_eq!(deliveries.bins.map(|bins| bins.bytes[0]), Some(2000));
     }
 
+    /// A silence completes several bins of 35 ms at once; what has arrived counts in the last of them.
+    #[test]
+    fn a_silence_completes_several_bins() {
+        let mut deliveries = Deliveries::default();
+        for (ms, una) in [(100, 0), (136, 1000), (240, 5000)] {
+            let (now, rtt) = (Time::from_nanos(ms * 1_000_000), Some(Duration::from_millis(100)));
+            deliveries.on_ack(&AckSample { now, snd_una: una, rtt, ..AckSample::default() });
+        }
+        // They end at 135, 170, 205, 240 and 275 ms.
+        let bins = deliveries.bins.expect("they have begun");
+        assert_eq!(
+            (bins.full, bins.end, &bins.bytes[..5]),
+            (4, Time::from_nanos(275_000_000), &[1000, 0, 0, 4000, 0][..])
+        );
+    }
+
     /// Without round-trip samples, slow start continues.
     #[test]
     fn without_round_trips_slow_start_goes_on() {

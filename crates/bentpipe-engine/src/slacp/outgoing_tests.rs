@@ -1,8 +1,9 @@
 //! The sender's end of a channel, without a line.
 
 use super::*;
+use crate::link::QueueLimit;
 use crate::slacp::config::{Arq, Copies};
-use crate::units::Duration;
+use crate::units::{Bytes, Duration};
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Duration::from_millis(ms)
@@ -89,4 +90,25 @@ fn a_sync_only_goes_alone() {
     outgoing.sync();
     outgoing.judge(Sent::Sync { floor: 1 }, Verdict::Arrived, &mut VecDeque::new());
     assert!(!outgoing.needs_sync());
+}
+
+/// With a limit of 200 bytes that counts what is unacknowledged, the third packet of 100 bytes finds room once the first has arrived.
+#[test]
+fn what_has_arrived_takes_no_room() {
+    let config = ChannelConfig {
+        limit: QueueLimit::Bytes(Bytes::new(200)),
+        limit_counts_copies: true,
+        ..ChannelConfig::reliable()
+    };
+    let mut outgoing = channel(config, 2);
+    let dropped = |outgoing: &mut Outgoing| {
+        let packet = Waiting { handle: 9, len: 100, flow: 0, host: 0, since: at(0), acknowledges: None };
+        let mut outputs = VecDeque::new();
+        outgoing.push(packet, &mut outputs);
+        !outputs.is_empty()
+    };
+    let first = send(&mut outgoing);
+    assert!(dropped(&mut outgoing));
+    outgoing.judge(first, Verdict::Arrived, &mut VecDeque::new());
+    assert_eq!([dropped(&mut outgoing), dropped(&mut outgoing)], [false, true]);
 }

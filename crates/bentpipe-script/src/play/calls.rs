@@ -142,8 +142,8 @@ impl Player {
             Work::Epoll(epoll, max) => {
                 let (epoll, max) = (*epoll, *max);
                 let told = self.epoll_events(epoll, max);
-                if !told.is_empty() || is_late {
-                    let count = told.len() as i64;
+                if !told.events.is_empty() || is_late {
+                    let count = told.events.len() as i64;
                     if let Err(reply) = check_epoll(&blocked.call, &told) {
                         return reply;
                     }

@@ -4,6 +4,8 @@
 use bentpipe_script::host::Profile;
 use bentpipe_script::{Options, Verdict, run};
 
+mod epoll;
+
 fn play(profile: Profile, script: &str) -> Verdict {
     let played = run(script, &Options::new(profile)).unwrap_or_else(|mistake| panic!("{mistake}\n{script}"));
     if let Verdict::Fails(difference) = &played.verdict {
@@ -296,23 +298,6 @@ fn readiness() {
         fails(Profile::Linux, &server(&format!("{epoll}+0 epoll_wait(5, {{events=EPOLLIN, fd=4}}, 1, 0) = 1"))),
         14
     );
-}
-
-/// Each connection to a listener is an edge, also after the one before was accepted. A SYN is none.
-#[test]
-fn each_connection_is_an_edge() {
-    let open = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 5) = 0\n+0 epoll_create(1) = 5\n\
-        +0 epoll_ctl(5, EPOLL_CTL_ADD, 3, {events=EPOLLIN|EPOLLET, fd=3}) = 0\n";
-    let syn = |port: u16| {
-        format!("+0 < {port} > 8080 S 0:0(0) win 100 <mss 1000>\n+0 > 8080 > {port} S. 0:0(0) ack 1 <...>\n")
-    };
-    let ack = |port: u16| format!("+.1 < {port} > 8080 . 1:1(0) ack 1 win 100\n");
-    let (one, none) =
-        ("+0 epoll_wait(5, {events=EPOLLIN, fd=3}, 1, 0) = 1\n", "+0 epoll_wait(5, {events=0, ptr=0}, 1, 0) = 0\n");
-    let first = format!("{open}{}{none}{}{one}{none}", syn(1), ack(1));
-    for between in ["+0 accept(3, ..., ...) = 4\n", ""] {
-        passes(Profile::Linux, &format!("{first}{between}{}{none}{}{one}{none}", syn(2), ack(2)));
-    }
 }
 
 /// accept4() sets the flags of the new socket; without them it waits, whatever the listener does.

@@ -315,7 +315,12 @@ impl Uplink {
     /// Records that the server sends no more.
     pub fn close(&mut self, now: Time, id: ConnectionId) {
         if let Some(endpoint) = self.endpoint(id) {
-            endpoint.close(&mut Context::silent(now));
+            let mut cx = Context::silent(now);
+            // While the client may still send, the connection is no orphan, which `rto.max_closed_retries` gives up early.
+            match endpoint.peer_has_closed() {
+                true => endpoint.close(&mut cx),
+                false => endpoint.shutdown(&mut cx),
+            }
             if let Some(entry) = self.entries.get_mut(&id) {
                 (entry.is_closed, entry.moved) = (true, now);
             }

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use super::config::MIN_BUFFER;
 use super::*;
 
+mod half_closed;
 mod memory;
 mod raw;
 mod reopening;

@@ -53,6 +53,10 @@ impl Uplink {
         }
         let outcome = endpoint.outcome();
         let state = endpoint.connection().state();
+        if has_news && state == State::Closing {
+            // Both ends have closed: only the client's ACK is waited for.
+            endpoint.close(&mut Context::silent(now));
+        }
         if entry.is_half_open && entry.is_connected && !matches!(state, State::Listen | State::SynReceived) {
             entry.is_half_open = false;
             self.half_open.end(id);

@@ -109,6 +109,8 @@ impl World {
             let until = until.min(layer.busy);
             return self.wait(end, Some(until));
         }
+        // It has time from this very instant on, and the timer for that is still to come.
+        self.read_waiting(end, observer);
         self.admit(end, parcel, observer);
         if !self.layer(end).is_polled {
             self.run_layer(end, observer);

@@ -306,6 +306,70 @@ fn a_box_reads_after_it_has_delivered() {
     assert!(sent > 10_000 && arrived * 2 < sent, "{arrived} of {sent}");
 }
 
+/// A box is busy for 2.1 us with a packet that it delivers. What arrives meanwhile waits, and a packet that arrives exactly at the end of
+/// that time does not overtake it. All times are whole nanoseconds, so that one of the starts leads to such an arrival.
+#[test]
+fn a_box_reads_in_the_order_of_arrival() {
+    use bentpipe_engine::network::LinkId;
+    use bentpipe_sim::{Body, Packet, Passage};
+
+    const UP: u32 = 125;
+    #[derive(Default)]
+    struct Order {
+        delivered: Vec<Time>,
+        offered: std::collections::BTreeMap<String, Vec<u64>>,
+    }
+    impl bentpipe_engine::Probe for Order {
+        const WATCHES: bool = true;
+        fn event(&mut self, _: Time, _: bentpipe_engine::probe::Who, _: &bentpipe_engine::probe::Event) {}
+    }
+    impl bentpipe_sim::Observer for Order {
+        fn packet(&mut self, now: Time, link: LinkId, passage: Passage, packet: &Packet) {
+            match (passage, packet.body) {
+                (Passage::Offered, Body::Udp(n)) if packet.wire_len == UP => {
+                    self.offered.entry(format!("{link:?}")).or_default().push(n);
+                }
+                (Passage::Delivered, Body::Udp(_)) if packet.wire_len != UP => self.delivered.push(now),
+                _ => {}
+            }
+        }
+    }
+    let order = |start: u64| {
+        let line = |name: &str, between: &str, rate: &str| {
+            format!("[[links]]\nname = \"{name}\"\nbetween = [{between}]\nrate = \"{rate}\"\ndelay = \"1 ms\"\n")
+        };
+        let udp = |from: &str, to: &str, start: u64, rate: &str, packet: u32, nanos: u64| {
+            let stop = start + nanos;
+            format!(
+                "[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ntype = \"udp\"\nrate = \"{rate}\"\npacket = \"{packet} B\"\n\
+                 start = \"{start} ns\"\nstop = \"{stop} ns\"\n"
+            )
+        };
+        let links = [
+            line("lan", "\"client\", \"near\"", "8 Gbit/s"),
+            line("sat", "\"near\", \"far\"", "8 Mbit/s"),
+            line("net", "\"far\", \"server\"", "8 Gbit/s"),
+        ];
+        let gateway = "[[gateways]]\nname = \"box\"\nshape = \"link\"\nnear = \"near\"\nfar = \"far\"\n";
+        let down = udp("server", "client", 0, "400 kbit/s", 500, 1_000_000);
+        let up = udp("client", "server", start, "5 Gbit/s", UP, 40_000);
+        let text = format!("name = \"order\"\ntime_limit = \"1 s\"\n{}{gateway}{down}{up}", links.concat());
+        let mut order = Order::default();
+        run(&parse(&text), 1, &mut order).expect("a path");
+        order
+    };
+    // The packet from the server leaves three links; the second ends at the box.
+    let alone = order(900_000_000);
+    let at = alone.delivered[1].as_nanos();
+    assert!(alone.delivered.len() == 3 && alone.delivered[1] == Time::from_nanos(at), "{:?}", alone.delivered);
+    // A packet takes 200 ns at the source, and 1 ms and 125 ns to the box.
+    for start in at - 1_020_000..at - 1_020_000 + 200 {
+        for (link, offered) in order(start).offered {
+            assert!(offered.len() > 50 && offered.is_sorted(), "{start}, {link}: {offered:?}");
+        }
+    }
+}
+
 /// A connection that ends at a box also crosses a pair of shape `link`, before or behind that box. No segment is too long for the pair.
 #[test]
 fn a_box_learns_what_another_pair_accepts() {

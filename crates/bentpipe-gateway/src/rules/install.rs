@@ -1,6 +1,7 @@
 //! Installs and removes rules, using `nft` and `ip`.
 
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use bentpipe_io::{program, succeeded};
@@ -246,7 +247,8 @@ fn run(name: &str, words: &[&str]) -> io::Result<String> {
 
 fn start(command: &mut Command, name: &str) -> io::Result<std::process::Child> {
     let package = if name == "ip" { "iproute2" } else { "nftables" };
-    let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    // Ctrl-C at the terminal is for the gateway. If it also ended the `nft` that removes the rules, they would stay.
+    let spawned = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     spawned.map_err(|error| io::Error::new(error.kind(), format!("{name} ({package}) cannot be run: {error}")))
 }
 

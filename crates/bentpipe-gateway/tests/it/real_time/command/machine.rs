@@ -3,11 +3,15 @@
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bentpipe_gateway::Instance;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use super::hub::Hub;
 use super::pair::{Line, METRICS, Running, asks, attach, bentpipe, echo, inside, until};
@@ -177,13 +181,42 @@ fn rules_that_others_remove_come_back() {
 
 /// Starts the near box. Its `nft` runs this line of a shell first.
 fn with_nft(line: &Line, first: &str) -> Running {
+    let path = path_with_nft(line, first);
+    Running::start_with(&line.near, line.folder.path(), "near", 1024, &[("PATH", &path)])
+}
+
+/// A search path whose `nft` runs this line of a shell first.
+fn path_with_nft(line: &Line, first: &str) -> String {
     let folder = line.folder.path();
     std::fs::create_dir(folder.join("bin")).expect("a folder");
     let script = format!("#!/bin/sh\n{first}\nPATH=${{PATH#*:}} exec nft \"$@\"\n");
     std::fs::write(folder.join("bin/nft"), script).expect("a file");
     std::fs::set_permissions(folder.join("bin/nft"), std::fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let path = format!("{}/bin:{}", folder.display(), std::env::var("PATH").expect("it is set"));
-    Running::start_with(&line.near, folder, "near", 1024, &[("PATH", &path)])
+    format!("{}/bin:{}", folder.display(), std::env::var("PATH").expect("it is set"))
+}
+
+/// Ctrl-C at the terminal goes to all processes of the foreground: also to the `nft` that removes the rules after the first one.
+#[test]
+fn ctrl_c_again_leaves_no_rules() {
+    let line = Line::new("100 Mbit/s");
+    let (slow, busy) = (line.folder.path().join("nft is slow"), line.folder.path().join("nft runs"));
+    let path = path_with_nft(&line, &format!("[ -e '{}' ] && : >'{}' && sleep 1", slow.display(), busy.display()));
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", line.near.name(), env!("CARGO_BIN_EXE_bentpipe-gateway"), "run", "near.toml"]);
+    let said = std::fs::File::create(line.folder.path().join("near.said")).expect("a file");
+    command.env("PATH", path).current_dir(line.folder.path()).stderr(said).process_group(0);
+    let mut near = Running(command.spawn().expect("iproute2 is there"));
+    line.wait_until_up(&["near"], false);
+    until("it is ready", || line.said("near").contains("is ready"));
+    assert!(inside(&line.near, "nft list tables").contains("bentpipe_near"));
+    let group = Pid::from_raw(near.0.id() as i32);
+    std::fs::write(&slow, "").expect("a file");
+    killpg(group, Signal::SIGINT).expect("it runs");
+    until("the rules are being removed", || busy.exists());
+    killpg(group, Signal::SIGINT).expect("it runs");
+    assert_eq!(near.fails(), Some(0), "{}", line.said("near"));
+    assert_eq!(inside(&line.near, "nft list tables"), "");
+    assert!(!inside(&line.near, "ip rule").contains("fwmark"));
 }
 
 /// Asks again and again for six seconds. Returns the longest time to an answer.
@@ -357,7 +390,7 @@ fn a_deleted_device_is_said() {
 #[test]
 fn the_unit_file_is_tight() {
     let unit = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/bentpipe-gateway@.service");
-    let mut analyze = std::process::Command::new("systemd-analyze");
+    let mut analyze = Command::new("systemd-analyze");
     analyze.args(["security", "--offline=true", "--no-pager", "--threshold=30"]).arg(&unit);
     let Ok(output) = analyze.output() else {
         eprintln!("SKIPPED, not tested: systemd-analyze is not installed");

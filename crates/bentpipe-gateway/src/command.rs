@@ -103,6 +103,15 @@ pub fn gateway(command: &Gateway) -> Result<End, Failure> {
     }
 }
 
+/// Prints the help or the version that was asked for.
+///
+/// # Errors
+/// Fails if standard output cannot be written.
+pub fn print_help(asked: &clap::Error) -> Result<End, Failure> {
+    asked.print().map_err(|error| failure::unprinted(&error))?;
+    Ok(End::Done)
+}
+
 fn load(path: &Path) -> Result<GatewayFile, Failure> {
     warned(GatewayFile::load_with_warnings(path))
 }

@@ -49,7 +49,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // Help that was asked for is output like any other.
+        Err(asked) if !asked.use_stderr() => {
+            return command::print_help(&asked).map_or_else(command::Failure::report, End::code);
+        }
+        Err(wrong) => wrong.exit(),
+    };
+    let done = match arguments.command {
         Command::Gateway(gateway) => command::gateway(&gateway),
         Command::Doctor => doctor::doctor(&[]),
         Command::Completions { shell } => pages::completions(Arguments::command(), shell),

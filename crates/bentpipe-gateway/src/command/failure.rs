@@ -87,8 +87,13 @@ pub(super) fn warned<T>(read: Result<(T, ScenarioErrors), ScenarioErrors>) -> Re
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    written.map_err(|error| match error.kind() {
+    written.map_err(|error| unprinted(&error))
+}
+
+/// What an error of standard output means.
+pub(super) fn unprinted(error: &std::io::Error) -> Failure {
+    match error.kind() {
         ErrorKind::BrokenPipe => Failure::Pipe,
         _ => Failure::broken(format!("standard output: {error}")),
-    })
+    }
 }

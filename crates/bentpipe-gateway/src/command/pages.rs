@@ -1,5 +1,6 @@
 //! Manual pages and completions of `bentpipe-gateway`, from its arguments, for its package.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use bentpipe_io::manual;
@@ -17,17 +18,25 @@ const SECTION: &str = "8";
 /// Fails if the folder cannot be made or written.
 pub fn man(mut root: clap::Command, folder: &Path) -> Result<End, Failure> {
     root.build();
-    let written = std::fs::create_dir_all(folder).and_then(|()| pages(&root, folder));
-    written.map_err(|error| Failure::broken(format!("{}: {error}", folder.display())))?;
+    std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Failure::broken(format!("{}: it is no folder", folder.display())),
+        _ => Failure::broken(format!("{}: {error}", folder.display())),
+    })?;
+    pages(&root, folder)?;
     Ok(End::Done)
 }
 
 /// Like [`clap_mangen::generate_to`], whose pages are all in section 1.
-fn pages(command: &clap::Command, folder: &Path) -> std::io::Result<()> {
+fn pages(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
     let (man, mut page) = (Man::new(command.clone()).section(SECTION), Vec::new());
-    man.render(&mut page)?;
+    man.render(&mut page).map_err(Failure::broken)?;
     let version = concat!("bentpipe ", env!("CARGO_PKG_VERSION"));
-    std::fs::write(folder.join(man.get_filename()), manual::readable(&String::from_utf8_lossy(&page), version))?;
+    let path = folder.join(man.get_filename());
+    std::fs::write(&path, manual::readable(&String::from_utf8_lossy(&page), version)).map_err(|error| {
+        // On a full disk, a part of the page.
+        let _ = std::fs::remove_file(&path);
+        Failure::broken(format!("{}: {error}", path.display()))
+    })?;
     command.get_subcommands().try_for_each(|below| pages(below, folder))
 }
 

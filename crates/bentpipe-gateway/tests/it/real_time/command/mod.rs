@@ -124,6 +124,20 @@ fn an_output_that_is_closed_or_full() {
     let output = command("near.toml").stdout(full()).output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && said.contains("error: standard output: No space left"), "{said}");
+    // Help and manual pages are output, too.
+    let of = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe-gateway"));
+        command.current_dir(folder.path()).args(words);
+        command
+    };
+    assert_eq!(of(&["--help"]).stdout(full()).stderr(full()).status().expect("it starts").code(), Some(1));
+    let page = folder.path().join("pages/bentpipe-gateway.8");
+    std::fs::create_dir_all(&page).expect("a folder");
+    for (at, expected) in [("near.toml", "near.toml: it is no folder"), ("pages", "pages/bentpipe-gateway.8: ")] {
+        let output = of(&["man", at]).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains(expected), "{said}");
+    }
     let unsaid = command("absent.toml").stderr(full()).status().expect("it starts");
     assert_eq!(unsaid.code(), Some(2));
 }

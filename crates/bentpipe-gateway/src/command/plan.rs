@@ -243,8 +243,17 @@ pub(super) fn reload_uplink(gateway: &mut UplinkGateway, file: &GatewayFile) -> 
     ONE_BOX.to_owned()
 }
 
-/// Fails if the settings need kernel features that this machine lacks.
+/// Max length of a socket's path: `sun_path` in unix(7), without its final zero byte.
+const MAX_SOCKET: usize = 107;
+
+/// Fails if the settings need what this machine lacks or cannot do.
 pub(super) fn check(path: &Path, file: &GatewayFile) -> Result<(), Failure> {
+    let length = file.control.as_os_str().len();
+    if length > MAX_SOCKET {
+        let message = format!("the path of this socket has {length} bytes: {}", file.control.display());
+        let expected = format!("at most {MAX_SOCKET} bytes, with the folder of this file");
+        return Err(mistake(path, "control", message, expected)?);
+    }
     let ShapeTable::Relay(table) = &file.shape else { return Ok(()) };
     let name = &table.congestion;
     match has_congestion(name) {

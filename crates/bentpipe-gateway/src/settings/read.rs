@@ -13,11 +13,13 @@ use bentpipe_language::text;
 
 use crate::policy::digits;
 
-use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SPLIT, UPLINK, WITHOUT_PEER};
+use super::grammar::{ENGINES, FILE, INTERFACES, KERNELS, LINK, PORT, SATELLITE, SPLIT, TUNNEL, UPLINK, WITHOUT_PEER};
 use super::peers::{peers, tunnel};
 use super::taken::{interfaces, taken};
 use super::values::{MAX_NAME, all, parsed, plain_name};
-use super::{GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, UplinkTable, own_folder};
+use super::{
+    GatewayFile, LinkTable, RelayTable, SatelliteTable, ShapeTable, SplitTable, TunnelTable, UplinkTable, own_folder,
+};
 
 const PORT_DEFAULT: u16 = 4000;
 /// Maximum length of a user name on Linux (useradd(8)).
@@ -38,8 +40,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<(GatewayFile, ScenarioErro
     if problems.count() > 0 {
         return problems.finish(None);
     }
-    let beside = Path::new(name).parent().unwrap_or(Path::new(""));
-    let file = file(&root, beside, &mut problems);
+    let file = file(&root, Path::new(name), &mut problems);
     let warnings = problems.take_warnings();
     Ok((problems.finish(file)?, warnings))
 }
@@ -63,7 +64,8 @@ pub(super) fn mistake(text: &str, name: &str, key: &str, message: String, expect
     problems.finish::<()>(None).expect_err("there is one")
 }
 
-fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option<GatewayFile> {
+fn file(root: &document::Node, path: &Path, problems: &mut Problems) -> Option<GatewayFile> {
+    let beside = path.parent().unwrap_or(Path::new(""));
     let Value::Table(table) = &root.value else { return None };
     if Kind::Gateway.is_another(table, problems) {
         return None;
@@ -98,7 +100,29 @@ fn file(root: &document::Node, beside: &Path, problems: &mut Problems) -> Option
     };
     let (tunnel, peers, satellite, shape) = (tunnel?, peers?, satellite?, shape?);
     let (name, control, metrics, user) = (name?, control?, metrics?, user?);
+    if let Some(tunnel) = &tunnel {
+        let keys = peers.iter().filter_map(|peer| peer.preshared_key.as_deref());
+        keeps_what_it_reads(&view, tunnel, keys.chain([path, &*tunnel.private_key]), problems);
+    }
     Some(GatewayFile { name, tunnel, peers, satellite, shape, control, metrics, user })
+}
+
+/// Refuses a `state` that is one of the files that the gateway reads: it would replace a key by addresses.
+fn keeps_what_it_reads<'a>(
+    view: &View<'_>,
+    TunnelTable { state, .. }: &TunnelTable,
+    mut read: impl Iterator<Item = &'a Path>,
+    problems: &mut Problems,
+) {
+    if !read.any(|path| path == state) {
+        return;
+    }
+    let Some(item) = view.get("tunnel") else { return };
+    // Mistakes in its keys have already been reported.
+    let table = item.table(TUNNEL, &mut Problems::of("gateway file"));
+    let message = format!("{} is read by the gateway, which would overwrite it", state.display());
+    let state = table.as_ref().and_then(|table| table.get("state"));
+    state.as_ref().unwrap_or(&item).refuse(problems, message, Some("a file of its own".to_owned()));
 }
 
 fn satellite(item: &Item<'_>, problems: &mut Problems) -> Option<SatelliteTable> {

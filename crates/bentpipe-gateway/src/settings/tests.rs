@@ -74,6 +74,17 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(messages, ["`satellite` needs `round_trip`", "`satellite` has no key `roundtrip`"]);
 }
 
+/// The gateway replaces its file of addresses: a private key of that name would be lost.
+#[test]
+fn what_is_read_is_not_overwritten() {
+    for file in ["private.key", "shared.key", "gateway.toml"] {
+        let keys = format!("preshared_key = \"shared.key\"\nstate = \"{file}\"\npeer = ");
+        let [(line, key, message, hint)] = &errors(&SPLIT.replace("peer = ", &keys))[..] else { panic!("{file}") };
+        assert_eq!((*line, key.as_str(), hint.as_str()), (8, "tunnel.state", "a file of its own"));
+        assert_eq!(*message, format!("{file} is read by the gateway, which would overwrite it"));
+    }
+}
+
 #[test]
 fn mistakes_of_each_kind() {
     for (from, to, expected) in [

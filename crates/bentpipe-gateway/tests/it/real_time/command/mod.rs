@@ -92,6 +92,12 @@ fn settings_are_checked_and_rules_are_shown() {
     refused("near.toml:5:15");
     refused("near.key is secret, but users other than its owner may read or write it (mode 644)");
     mode(0o600);
+    // Longer than the address of a socket.
+    let long = text.replace("near.sock", &"x".repeat(200));
+    std::fs::write(folder.path().join("near.toml"), long).expect("a file");
+    refused("near.toml:2:11");
+    refused("the path of this socket has 200 bytes: ");
+    std::fs::write(folder.path().join("near.toml"), &text).expect("a file");
     std::fs::write(&key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n").expect("a file");
     refused("near.key: all bytes of this key are zero");
     std::fs::write(folder.path().join("near.toml"), text.replace("round_trip", "roundtrip")).expect("a file");

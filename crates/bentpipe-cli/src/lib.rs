@@ -34,6 +34,8 @@ use failure::{End, Failure};
 /// Runs the command with these arguments, of which the first is the program's name, and returns its exit code. It handles the
 /// process's signals and prints to its standard output: call it once, from the process's only thread.
 pub fn main_with(arguments: Vec<OsString>) -> u8 {
+    #[cfg(target_os = "linux")]
+    bentpipe_gateway::command::keep_children();
     if let Some(code) = commands::manual::answer(&arguments) {
         return code;
     }

@@ -29,7 +29,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::key_file::read_key;
 use crate::log::note;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 pub use args::{Down, File, Gateway, Keygen, Pubkey, Run, Status, Up};
@@ -100,6 +100,15 @@ pub fn gateway(command: &Gateway) -> Result<End, Failure> {
             }
             Ok(End::Done)
         }
+    }
+}
+
+/// Has the kernel keep the exit codes of children. A process that was started with SIGCHLD ignored, as by programs that do so to leave no
+/// zombies, never learns how its children ended. Call this before any is started.
+pub fn keep_children() {
+    if bentpipe_io::is_ignored(SIGCHLD) {
+        // A handler takes the place of ignoring, and children get the default. This fails only for signals that cannot be handled.
+        let _ = signal_hook::flag::register(SIGCHLD, Arc::default());
     }
 }
 

@@ -49,6 +49,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    command::keep_children();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         // Help that was asked for is output like any other.

@@ -20,7 +20,7 @@ pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
 pub use namespace::{Namespace, addresses, ip, program, run, succeeded};
 pub use priority::hurry;
 pub use session::{Made, Session};
-pub use signals::{Caught, Signals};
+pub use signals::{Caught, Signals, is_ignored};
 pub use train::{Buffers, Packet, Train, TrainTun};
 pub use tun::{Tun, TunConfig};
 pub use waiter::Waiter;

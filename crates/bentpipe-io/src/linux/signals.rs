@@ -29,12 +29,13 @@ pub struct Signals {
 
 impl Signals {
     /// Starts to receive signals here. Call this before starting threads: existing threads would still be
-    /// interrupted.
+    /// interrupted. A SIGHUP that is ignored stays so.
     ///
     /// # Errors
     /// Fails if the signals cannot be blocked, or if no descriptor is left (signalfd).
     pub fn catch() -> io::Result<Self> {
-        let set: SigSet = CAUGHT.into_iter().collect();
+        let stays_ignored = |signal: &Signal| *signal == Signal::SIGHUP && is_ignored(*signal as i32);
+        let set: SigSet = CAUGHT.into_iter().filter(|signal| !stays_ignored(signal)).collect();
         set.thread_block()?;
         let descriptor = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         Ok(Signals { descriptor })
@@ -66,5 +67,32 @@ impl Signals {
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
+    }
+}
+
+/// True if this process ignores the signal with this number. A program inherits that from the one that started it: `nohup` ignores SIGHUP
+/// for its command, so that it outlives the terminal.
+pub fn is_ignored(signal: i32) -> bool {
+    // Without /proc, the signal is not ignored, as usual.
+    ignores(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), signal)
+}
+
+/// Looks into `/proc/PID/status`, whose `SigIgn` has a bit for each signal (proc_pid_status(5)).
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    signal > 0 && mask.checked_shr(signal as u32 - 1).is_some_and(|rest| rest & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_signal_has_its_bit() {
+        let status = "Name:\tx\nSigBlk:\t0000000000000002\nSigIgn:\t0000000000011001\nSigCgt:\t0000000000000002\n";
+        let ignored: Vec<_> = (-1..100).filter(|&signal| ignores(status, signal)).collect();
+        assert_eq!(ignored, [Signal::SIGHUP, Signal::SIGPIPE, Signal::SIGCHLD].map(|signal| signal as i32));
+        assert!(!ignores("", 1) && !ignores("SigIgn:\tx\n", 1));
     }
 }

@@ -148,6 +148,17 @@ fn an_output_that_is_closed_or_full() {
     assert_eq!(unsaid.code(), Some(2));
 }
 
+/// A program that ignores SIGCHLD starts it, and it inherits that. "nft: No child processes" was the end of each start.
+#[test]
+fn children_are_waited_for_whoever_starts_it() {
+    // A shell does not pass it on.
+    let mut env = Command::new("env");
+    let output = env.args(["--ignore-signal=CHLD", env!("CARGO_BIN_EXE_bentpipe-gateway"), "doctor"]).output();
+    let output = output.expect("coreutils");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("ok       nft: runs\n") && said.contains("ok       ip: runs\n"), "{said}");
+}
+
 #[test]
 fn a_pair_of_gateways_by_the_command() {
     let pair = Pair::new(&Wanted { rate: "100 Mbit/s", descriptors: 1024 });

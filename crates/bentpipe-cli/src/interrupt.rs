@@ -45,7 +45,9 @@ pub(crate) fn install() -> Result<(), Failure> {
 fn listen() -> std::io::Result<()> {
     // Beyond the limit of file sizes (`ulimit -f`) a write then fails like one to a full disk, instead of ending the process.
     flag::register(SIGXFSZ, std::sync::Arc::default())?;
-    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM, SIGHUP])?;
+    // `nohup` ignores SIGHUP, so that the command outlives the terminal.
+    let hangs_up = (!bentpipe_io::is_ignored(SIGHUP)).then_some(SIGHUP);
+    let mut signals = SignalsInfo::<WithOrigin>::new([SIGINT, SIGTERM].into_iter().chain(hangs_up))?;
     let listener = thread::Builder::new().name("signals".to_owned());
     let listen = move || signals.forever().filter(|origin| !is_the_commands(origin)).for_each(|_| received());
     listener.spawn(listen).map(drop)

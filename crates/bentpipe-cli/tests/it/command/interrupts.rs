@@ -8,7 +8,11 @@ use super::{ENDLESS, bentpipe, folder, json, names};
 
 /// Sends SIGINT.
 fn interrupt(child: &std::process::Child) {
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    send("-INT", child);
+}
+
+fn send(signal: &str, child: &std::process::Child) {
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill");
     assert!(kill.success());
 }
 
@@ -39,6 +43,25 @@ fn ctrl_c_shows_what_there_is() {
     let run = json(&String::from_utf8_lossy(&output.stdout));
     assert_eq!(run["interrupted"], true);
     assert!(run["flows"][0]["bytes"].as_u64().expect("a number") > 0, "{run}");
+}
+
+/// `nohup` ignores SIGHUP for its command. A sweep over night ended with the terminal even so.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_nohup_starts_outlives_the_terminal() {
+    let folder = folder();
+    let mut shell = Command::new("sh");
+    let nohup = "trap '' HUP; exec \"$0\" \"$@\"";
+    shell.args(["-c", nohup, env!("CARGO_BIN_EXE_bentpipe"), "run", "small.toml", "--json"]).args(ENDLESS);
+    let mut child = shell.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("sh");
+    std::thread::sleep(Duration::from_secs(1));
+    send("-HUP", &child);
+    // Without this it ended within some milliseconds.
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(child.try_wait().expect("ours"), None);
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod boxes;
 mod emulate;
+mod inherited;
 mod shell;
 pub(crate) mod support;
 mod verify;

@@ -36,6 +36,12 @@ pub(crate) fn output(arguments: &[&str]) -> Output {
     bentpipe(arguments).output().expect("the binary starts")
 }
 
+/// False for SIGHUP if these tests themselves run under `nohup`.
+pub(crate) fn is_heard(signal: &nix::sys::signal::Signal) -> bool {
+    use nix::sys::signal::Signal::SIGHUP;
+    *signal != SIGHUP || !bentpipe_io::is_ignored(SIGHUP as i32)
+}
+
 /// A file in a temporary folder.
 pub(crate) fn file(text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");

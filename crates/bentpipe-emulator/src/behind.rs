@@ -74,7 +74,7 @@ impl Behind {
         let device = outer_name();
         let way_out = nat::open(&mut session, &device, addressing, plan.has_v6());
         let way_out = way_out.map_err(EmulateError::system("the way to the outside"))?;
-        let namespace = Namespace::fresh().map_err(EmulateError::system("a network namespace"))?;
+        let namespace = Namespace::fresh().map_err(EmulateError::of_root("a network namespace"))?;
         let inner = namespace.inside(|| {
             settle(false)?;
             let device = TrainTun::create(&config(INSIDE, &plan, addressing, INNER))?;
@@ -203,7 +203,7 @@ fn free(plan: &Plan) -> Result<(Addressing, TrainTun), EmulateError> {
     };
     let addressing = Addressing { network };
     let device = TrainTun::create(&config(&outer_name(), plan, addressing, OUTER));
-    let device = device.map_err(EmulateError::system(doing))?;
+    let device = device.map_err(EmulateError::of_root(doing))?;
     tune(&outer_name()).map_err(EmulateError::system(doing))?;
     Ok((addressing, device))
 }

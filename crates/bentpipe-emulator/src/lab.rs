@@ -187,6 +187,10 @@ pub(crate) fn possible() -> Result<(), EmulateError> {
     }
     needs_tun()?;
     needs_settings()?;
+    // Both disappear at once.
+    let config = TunConfig { name: DEVICE.to_owned(), v4: None, v6: None, mtu: 1500 };
+    let made = Namespace::fresh().and_then(|fresh| fresh.inside(|| TrainTun::create(&config).map(drop)));
+    made.map_err(EmulateError::of_root("a device in a network namespace"))?;
     needs_program("ip", "iproute2")
 }
 

@@ -80,10 +80,24 @@ pub enum EmulateError {
     },
 }
 
+/// What root needs where it has not all rights.
+pub(crate) const OF_CONTAINERS: &str = "this root has not all rights; in a container: --cap-add NET_ADMIN --cap-add SYS_ADMIN, or `shell` as \
+                                        an ordinary user";
+
 impl EmulateError {
     /// Wraps a system error with the attempted action.
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |cause| EmulateError::System { doing, cause }
+    }
+
+    /// The same for an action that root in a container may not take.
+    pub(crate) fn of_root(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |cause| match cause.kind() {
+            io::ErrorKind::PermissionDenied => {
+                EmulateError::Lacking { what: format!("{doing}: {cause}"), help: OF_CONTAINERS.to_owned() }
+            }
+            _ => EmulateError::System { doing: doing.to_owned(), cause },
+        }
     }
 }

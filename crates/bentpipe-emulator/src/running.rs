@@ -15,6 +15,7 @@ use bentpipe_engine::slacp::Stats;
 use bentpipe_engine::units::{Duration, Time};
 use bentpipe_io::{Buffers, Clock, Lateness, TrainTun, Waiter, Wakeful};
 use bentpipe_study::scenario::LinkSpec;
+use nix::errno::Errno;
 
 use crate::network::{Exit, Network, PortId};
 use crate::plan::{Addressing, HostId};
@@ -255,7 +256,7 @@ impl Emulator {
         }
         self.turns += 1;
         for device in &mut self.devices {
-            device.flush(&mut self.buffers)?;
+            device.flush(&mut self.buffers).map_err(readable)?;
         }
         if let Some(tap) = &mut self.tap {
             tap.flush();
@@ -299,8 +300,8 @@ impl Emulator {
                     }
                     network.offer(now, host, to, packet).expect("there is a path");
                 }
-            })?;
-            if !more {
+            });
+            if !more.map_err(readable)? {
                 return Ok(false);
             }
         }
@@ -332,6 +333,15 @@ impl Emulator {
     /// How long a link's line is busy with its queue.
     pub fn backlog(&self, link: LinkId) -> Option<Duration> {
         self.network.backlog(link, self.clock.now())
+    }
+}
+
+/// A readable message for an error of a device.
+fn readable(error: io::Error) -> io::Error {
+    // The descriptor's device no longer exists. The system says "File descriptor in bad state".
+    match error.raw_os_error() == Some(Errno::EBADFD as i32) {
+        true => io::Error::new(io::ErrorKind::NotFound, "the device of a host was deleted, and the links end there"),
+        false => io::Error::new(error.kind(), format!("the device of a host: {error}")),
     }
 }
 

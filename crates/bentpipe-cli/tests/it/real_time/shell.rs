@@ -137,6 +137,19 @@ fn a_signal_to_it_alone_ends_the_command() {
     assert_eq!(signal(&["shell", &path], Signal::SIGTERM), Some(129));
 }
 
+/// A command that deletes the device behind it. The message was "File descriptor in bad state (os error 77)".
+#[test]
+fn a_device_that_is_deleted_is_said_to_be() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(LINK);
+    let ended = output(&["shell", &path, "--", "sh", "-c", "ip link del bentpipe0; sleep 5"]);
+    let error = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{error}");
+    assert!(error.contains("error: the device of a host was deleted"), "{error}");
+}
+
 /// Ctrl-C at the terminal goes to the command, which may continue.
 #[test]
 fn ctrl_c_at_the_terminal_is_the_commands() {

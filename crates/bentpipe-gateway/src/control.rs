@@ -4,10 +4,11 @@ use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bentpipe_io::{dial, is_served};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
@@ -30,11 +31,9 @@ impl Control {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             make_folder(parent)?;
         }
-        match UnixStream::connect(path).map_err(|error| (error.kind(), error)) {
-            Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another gateway answers there")),
-            Err((io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused, _)) => {}
-            // Whoever has the socket may still answer others.
-            Err((_, error)) => return Err(error),
+        // If this fails, whoever has the socket may still answer others.
+        if is_served(path)? {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another gateway answers there"));
         }
         match std::fs::symlink_metadata(path) {
             Ok(there) if there.file_type().is_socket() => std::fs::remove_file(path)?,
@@ -105,7 +104,7 @@ const ANSWER: Duration = if cfg!(test) { Duration::from_millis(100) } else { Dur
 /// # Errors
 /// Fails if no gateway answers at the socket within some seconds, or if its answer is cut off.
 pub fn ask(path: &Path) -> io::Result<String> {
-    let stream = UnixStream::connect(path)?;
+    let stream = dial(path, ANSWER)?;
     stream.set_read_timeout(Some(ANSWER))?;
     let answer = io::read_to_string(stream).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => {
@@ -170,9 +169,15 @@ mod tests {
     fn nobody_waits_for_a_stopped_gateway() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("near.sock");
-        let _stopped = UnixListener::bind(&path).expect("a socket");
+        let stopped = UnixListener::bind(&path).expect("a socket");
         let error = ask(&path).expect_err("nobody answers");
         assert_eq!(error.to_string(), "no answer for 0.1 s: is its process stopped?");
+        // Each one that has given up keeps its place in the kernel's queue. When that was full, the next one waited for ever.
+        socket2::SockRef::from(&stopped).listen(1).expect("it listens");
+        let _waiting: Vec<_> = std::iter::from_fn(|| dial(&path, ANSWER).ok()).collect();
+        let error = ask(&path).expect_err("nobody answers");
+        assert_eq!(error.to_string(), "its queue of connections is full: is its process stopped?");
+        assert_eq!(Control::bind(&path).expect_err("it is another's").kind(), io::ErrorKind::AddrInUse);
     }
 
     /// A client that does not read for a second, because it is stopped, gets a part.

@@ -3,6 +3,7 @@
 pub mod child;
 mod clock;
 mod descendants;
+mod dial;
 mod driver;
 mod namespace;
 mod overruns;
@@ -16,6 +17,7 @@ mod wakeful;
 
 pub use clock::Clock;
 pub use descendants::Descendants;
+pub use dial::{dial, is_served};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
 pub use namespace::{Namespace, addresses, ip, program, run, succeeded};
 pub use priority::hurry;

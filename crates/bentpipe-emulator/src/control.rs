@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use bentpipe_io::{dial, is_served};
 use nix::sys::stat::{Mode, umask};
 
 /// Maximum length of a line.
@@ -63,7 +64,8 @@ impl Control {
             if !std::os::unix::fs::FileTypeExt::is_socket(&there.file_type()) {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not a socket"));
             }
-            if UnixStream::connect(path).is_ok() {
+            // If this fails, the socket is that of another user, whose emulation may still answer.
+            if is_served(path)? {
                 return Err(io::Error::new(io::ErrorKind::AddrInUse, "another emulation answers there"));
             }
             std::fs::remove_file(path)?;
@@ -156,7 +158,7 @@ pub fn ask(path: &Path, line: &str) -> io::Result<String> {
 }
 
 fn ask_within(path: &Path, line: &str, patience: Duration) -> io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
+    let mut stream = dial(path, patience)?;
     stream.set_read_timeout(Some(patience))?;
     stream.write_all(format!("{line}\n").as_bytes())?;
     io::read_to_string(stream).map_err(|error| match error.kind() {
@@ -171,6 +173,8 @@ fn ask_within(path: &Path, line: &str, patience: Duration) -> io::Result<String>
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    use nix::sys::socket::{Backlog, listen};
 
     #[test]
     fn a_line_comes_in_and_an_answer_goes_out() {
@@ -213,6 +217,31 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).expect("it is left"), "mine");
     }
 
+    /// The socket of another user's emulation, in a folder that both may write.
+    #[test]
+    fn a_socket_out_of_reach_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("control");
+        let _running = UnixListener::bind(&path).expect("a free name");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).expect("it is ours");
+        let opened = match nix::unistd::geteuid().is_root() {
+            // Root may connect to any socket.
+            true => {
+                std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+                let at = path.clone();
+                let other = std::thread::spawn(move || {
+                    // User numbers belong to threads in the kernel; the C library's function would change those of all threads.
+                    nix::unistd::setfsuid(nix::unistd::Uid::from_raw(65_534));
+                    Control::open(&at).map(drop)
+                });
+                other.join().expect("no panic")
+            }
+            false => Control::open(&path).map(drop),
+        };
+        assert_eq!(opened.expect_err("it is not ours to replace").kind(), io::ErrorKind::PermissionDenied);
+        assert!(path.exists());
+    }
+
     /// A client that sends its line byte by byte keeps others waiting for a second, not for as long as it likes.
     #[test]
     fn a_slow_client_keeps_nobody_out() {
@@ -241,8 +270,15 @@ mod tests {
     fn who_does_not_answer_is_said_to() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("control");
-        let _silent = UnixListener::bind(&path).expect("a free name");
-        let error = ask_within(&path, "hello", Duration::from_millis(50)).expect_err("nobody answers");
+        let silent = UnixListener::bind(&path).expect("a free name");
+        let patience = Duration::from_millis(50);
+        let error = ask_within(&path, "hello", patience).expect_err("nobody answers");
         assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::TimedOut, "no answer within 0.05 s"));
+        // Each one that has given up keeps its place in the kernel's queue. When that was full, the next one waited for ever.
+        listen(&silent, Backlog::new(1).expect("a limit")).expect("it listens");
+        let _waiting: Vec<_> = std::iter::from_fn(|| dial(&path, patience).ok()).collect();
+        let error = ask_within(&path, "hello", patience).expect_err("nobody answers");
+        assert_eq!(error.to_string(), "its queue of connections is full: is its process stopped?");
+        assert_eq!(Control::open(&path).expect_err("it is another's").kind(), io::ErrorKind::AddrInUse);
     }
 }

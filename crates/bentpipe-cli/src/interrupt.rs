@@ -77,9 +77,18 @@ fn received() {
     });
 }
 
-/// Ends the process. Half-written files go.
+/// Ends the process. Half-written files go, and namespaces.
 fn end() -> ! {
     abandon();
+    #[cfg(target_os = "linux")]
+    {
+        let (done, wait) = mpsc::channel();
+        thread::spawn(move || {
+            bentpipe_io::Session::abandon();
+            done.send(())
+        });
+        let _ = wait.recv_timeout(PATIENCE);
+    }
     // Standard error may be a pipe that nobody reads.
     let (told, wait) = mpsc::channel();
     thread::spawn(move || {

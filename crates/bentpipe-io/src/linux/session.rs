@@ -6,10 +6,14 @@
 //!
 //! The instructions in the files are carried out with root's rights, so only root may write to their folder.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::fcntl::{Flock, FlockArg};
 
@@ -143,7 +147,17 @@ impl Made {
 }
 
 fn quiet(program: &str, arguments: &[&str]) -> io::Result<bool> {
-    Ok(super::program(program).args(arguments).output()?.status.success())
+    // Ctrl-C at the terminal must not end what removes the rest.
+    Ok(super::program(program).args(arguments).process_group(0).output()?.status.success())
+}
+
+/// What the runs of this process have made, by their records, with the records' folders: for [`Session::abandon`].
+static OPEN: Mutex<BTreeMap<PathBuf, (PathBuf, Vec<Made>)>> = Mutex::new(BTreeMap::new());
+/// True once this process ends at once.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+fn open() -> MutexGuard<'static, BTreeMap<PathBuf, (PathBuf, Vec<Made>)>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The record of this run.
@@ -202,9 +216,26 @@ impl Session {
     /// # Errors
     /// Fails with the path if the record cannot be written, for example if the disk is full.
     pub fn note(&mut self, made: Made) -> io::Result<()> {
+        let mut open = open();
+        if ENDS.load(Ordering::SeqCst) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "this process is ending"));
+        }
         self.file.write_all(made.line().as_bytes()).map_err(at(&self.path))?;
         self.made.push(made);
+        open.insert(self.path.clone(), (self.folder.clone(), self.made.clone()));
         Ok(())
+    }
+
+    /// Removes what the runs of this process have made, for a process that ends at once: `exit` runs no destructors. From then on nothing
+    /// more is made. The records stay, for the next run: something may just be in the making.
+    pub fn abandon() {
+        ENDS.store(true, Ordering::SeqCst);
+        let open = open().clone();
+        for (path, (folder, made)) in open {
+            let _turn = turn(&folder);
+            let others = living(&folder, Some(&path)).unwrap_or_default();
+            made.iter().rev().for_each(|made| made.undo(&folder, &others));
+        }
     }
 
     /// Creates a folder that only this user may enter. It is removed with all that is in it.
@@ -269,6 +300,7 @@ impl Session {
         for made in self.made.iter().rev() {
             undo(made, &others);
         }
+        open().remove(&self.path);
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,8 +1,13 @@
 //! `bentpipe verify`: virtual time predicts real time if our engine is at both ends.
 
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::support::{MAX_LATE_US, file, late_us, output, possible, undisturbed};
+use super::support::{MAX_LATE_US, bentpipe, file, late_us, output, possible, undisturbed};
 
 /// A transfer of a few seconds over a link with losses of this kind.
 fn scenario(delay: &str, rate: &str, bytes: &str, losses: &str) -> String {
@@ -162,4 +167,31 @@ fn a_difference_beyond_the_tolerance_is_a_failure() {
     let output = output(&["verify", &path, "--no-kernel", "--tolerance", "0.0000001", "--draws", "0"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.code() == Some(1) && text.contains("differ by more than"), "{text}");
+}
+
+/// The second Ctrl-C ends it at once. It left its namespaces to the next run.
+#[test]
+fn ctrl_c_twice_leaves_no_namespaces() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&scenario("15 ms", "10 Mbit/s", "3 MB", ""));
+    let mut child =
+        bentpipe(&["verify", &path]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let ours = format!("bentpipe-{}-", child.id());
+    let are_there = || {
+        let entries = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&ours)).count()
+    };
+    while are_there() < 2 {
+        assert_eq!(child.try_wait().expect("ours"), None, "it has ended before");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = Pid::from_raw(child.id() as i32);
+    kill(pid, Signal::SIGINT).expect("it runs");
+    // Each has been received before the next.
+    std::thread::sleep(Duration::from_millis(2));
+    kill(pid, Signal::SIGINT).expect("it runs");
+    assert_eq!(child.wait().expect("ours").code(), Some(130));
+    assert_eq!(are_there(), 0);
 }

@@ -37,7 +37,8 @@ pub(crate) fn hybrid(
     sweep: Option<(String, String)>,
 ) -> PyResult<String> {
     let swept = sweep.as_ref().map(|(key, values)| (key.as_str(), values.as_str()));
-    library::hybrid(&given, swept).map_err(|failure| value(py, failure))
+    let points = interruptible(py, || library::hybrid(&given, swept, stopped))?;
+    points.map_err(|failure| value(py, failure))
 }
 
 /// Rates of IP over ATM over SONET.

@@ -55,7 +55,10 @@ pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
     let swept = args.sweep.as_ref().map(|(key, values)| (key.as_str(), values.as_str()));
     let bar = progress::steps_to_be_counted(progress::ESTIMATED);
     bar.set_message("points");
-    let points = points(&given, swept, &|done, of| progress::advance(&bar, done, of));
+    let points = points(&given, swept, &|done, of| {
+        progress::advance(&bar, done, of);
+        true
+    });
     bar.finish_and_clear();
     let points = points?;
     let key = swept.map(|(key, _)| key);
@@ -75,27 +78,34 @@ pub(crate) fn hybrid(args: &Hybrid) -> Result<End, Failure> {
 /// The texts of the parameters, by their names.
 type Given<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The model at the given values, or at each of a sweep: a parameter and its values. `advance` gets the number of the points that are done,
-/// and that of all.
-fn points(given: Given<'_>, swept: Option<(&str, &str)>, advance: &dyn Fn(u64, u64)) -> Result<Vec<Point>, Failure> {
+/// The model at the given values, or at each of a sweep: a parameter and its values. `go_on` gets the number of the points that are done,
+/// and that of all; the sweep ends when it returns false.
+fn points(
+    given: Given<'_>,
+    swept: Option<(&str, &str)>,
+    go_on: &dyn Fn(u64, u64) -> bool,
+) -> Result<Vec<Point>, Failure> {
     let Some((key, values)) = swept else {
         return Ok(vec![Point { value: None, evaluation: evaluate(given, None)? }]);
     };
     let values = sweep(key, values)?;
     let count = values.len() as u64;
     let point = |(done, value): (u64, String)| {
-        advance(done, count);
+        if !go_on(done, count) {
+            return Err(Failure::broken("stopped"));
+        }
         let evaluation = evaluate(given, Some((key, value.as_str())))?;
         Ok(Point { value: Some(value), evaluation })
     };
     (0..).zip(values).map(point).collect()
 }
 
-/// The points of `points` as JSON. Of `given`, `rate`, `packet` and `segments` have the defaults of the command.
+/// The points of `points` as JSON. Of `given`, `rate`, `packet` and `segments` have the defaults of the command. A sweep ends once `stop`
+/// returns true.
 ///
 /// # Errors
-/// Wrong usage for a parameter that is missing, unknown or impossible.
-pub fn json(given: &[(String, String)], swept: Option<(&str, &str)>) -> Result<String, Failure> {
+/// Wrong usage for a parameter that is missing, unknown or impossible. Fails if it was stopped.
+pub fn json(given: &[(String, String)], swept: Option<(&str, &str)>, stop: fn() -> bool) -> Result<String, Failure> {
     if let Some((key, _)) = given.iter().find(|(key, _)| KEYS.iter().all(|(known, _)| known != key)) {
         return Err(Failure::usage(format!("the model has no parameter `{key}`"), Some(meant(key))));
     }
@@ -109,7 +119,7 @@ pub fn json(given: &[(String, String)], swept: Option<(&str, &str)>) -> Result<S
         let value = given.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
         value.or(default).map(str::to_owned)
     };
-    output::json(&points(&find, swept, &|_, _| {})?)
+    output::json(&points(&find, swept, &|_, _| !stop())?)
 }
 
 /// What may have been meant by a parameter.
@@ -248,4 +258,20 @@ fn number(value: f64) -> String {
     let decimals = (4 - value.abs().log10().floor() as i32).clamp(0, 8) as usize;
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In Python, Ctrl-C waited for all points.
+    #[test]
+    fn a_sweep_stops_when_it_is_asked_to() {
+        let given = [("buffer", "40 packets"), ("t1", "100 ms"), ("t2", "500 ms")];
+        let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let swept = Some(("loss", "0.1..0.9:0.00001"));
+        let Err(Failure::Broken(why)) = json(&given, swept, || true) else { panic!("80001 points") };
+        assert_eq!(why, "stopped");
+        assert!(json(&given, Some(("loss", "0.1,0.2")), || false).is_ok_and(|text| text.contains("\"0.2\"")));
+    }
 }

@@ -152,9 +152,7 @@ fn run_world<O: Observer>(
 
 /// True if a flow ends by itself.
 fn is_finite(flow: &FlowSpec) -> bool {
-    flow.kind
-        .workload()
-        .is_some_and(|workload| !matches!(workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. }))
+    flow.kind.workload().is_some_and(Workload::ends)
 }
 
 /// Runs a scenario once per seed, on `threads` threads (0: one per core). The results are in the order of the seeds and

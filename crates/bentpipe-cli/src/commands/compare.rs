@@ -34,6 +34,7 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     let mut inputs = Inputs::default();
     let base = source::load(&args.world, &mut inputs)?;
     fail_if::check_names(&args.fail_if, args.variants.iter().map(String::as_str))?;
+    fail_if::check(&args.fail_if, &readings(Measure::of(&base), &args.variants, None))?;
     if let Some(path) = &args.junit {
         output::check_writable(path)?;
     }
@@ -74,7 +75,7 @@ pub(crate) fn compare(args: &Compare) -> Result<End, Failure> {
     for row in comparison.variants.iter().filter(|row| row.unfinished > 0) {
         note!("{}: {}", row.variant, unfinished(row, comparison.reps, base.time_limit.as_secs_f64()));
     }
-    let readings = readings(&comparison);
+    let readings = readings(comparison.measure, &args.variants, Some(&comparison));
     let kept = fail_if::kept(&args.fail_if, &readings)?;
     if let Some(path) = &args.junit {
         let cases = cases(&comparison, base.time_limit.as_secs_f64(), &args.fail_if, &readings);
@@ -103,24 +104,26 @@ fn figure(kind: Kind, scenarios: &[(String, Scenario)], runs: &[Vec<RunResult>])
     Ok(plots::compared(scenarios, &observed.collect::<Result<Vec<_>, Failure>>()?, plot))
 }
 
-/// What `--fail-if` can be about.
-fn readings(comparison: &Comparison) -> Vec<Reading<'_>> {
-    let median = match comparison.measure {
+/// What `--fail-if` can be about; before the runs without values.
+fn readings<'a>(measure: Measure, variants: &'a [String], comparison: Option<&Comparison>) -> Vec<Reading<'a>> {
+    let median = match measure {
         Measure::SlowestTimeS => "time",
         Measure::GoodputBitS => "goodput",
     };
-    let first = comparison.variants.first().map(|row| &row.variant);
-    let of = |row: &'_ VariantRow| {
-        let ratio = row.ratio_to_first.map(|ratio| ratio.estimate);
-        let ratio = (Some(&row.variant) != first).then_some(("ratio", ratio));
-        let all = [(median, row.median), ("x_limit", row.x_limit), ("unfinished", Some(row.unfinished as f64))];
-        all.into_iter().chain(ratio).collect::<Vec<_>>()
+    let of = |(n, scope): (usize, &'a String)| {
+        let row = comparison.map(|comparison| &comparison.variants[n]);
+        let value = |pick: fn(&VariantRow) -> Option<f64>| row.and_then(pick);
+        let all = [
+            (median, value(|row| row.median)),
+            ("x_limit", value(|row| row.x_limit)),
+            ("unfinished", value(|row| Some(row.unfinished as f64))),
+            ("ratio", value(|row| row.ratio_to_first.map(|ratio| ratio.estimate))),
+        ];
+        // The first variant has no ratio to itself.
+        let known = all.into_iter().filter(move |(figure, _)| *figure != "ratio" || n > 0);
+        known.map(move |(figure, value)| Reading { scope, figure, value })
     };
-    let rows = comparison.variants.iter();
-    let readings = rows.flat_map(|row| {
-        of(row).into_iter().map(|(figure, value)| Reading { scope: &row.variant, figure, value }).collect::<Vec<_>>()
-    });
-    readings.collect()
+    variants.iter().enumerate().flat_map(of).collect()
 }
 
 /// Each variant as tests: that its transfers finish, and each condition that is about it.

@@ -16,7 +16,7 @@ use bentpipe_sim::record::{
 };
 use bentpipe_sim::{Observer, Packet, Passage, RunResult, Timers, run_with};
 use bentpipe_study::output::is_stream;
-use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario};
+use bentpipe_study::scenario::{FlowKind, FlowSpec, Scenario, Workload};
 use bentpipe_study::trace::Format;
 use serde::Serialize;
 
@@ -209,15 +209,19 @@ fn readings<'a>(scenario: &'a Scenario, summary: Option<&Summary>) -> Vec<Readin
     let flows = scenario.flows.iter().enumerate().flat_map(|(n, spec)| {
         let flow = summary.map(|summary| &summary.flows[n]);
         let count = |of: fn(&FlowSummary) -> u64| flow.map(|flow| of(flow) as f64);
-        [
+        let all = [
             ("time", flow.and_then(|flow| flow.time_s)),
             ("goodput", flow.and_then(|flow| flow.goodput_bit_s)),
             ("x_limit", flow.and_then(|flow| flow.x_limit)),
             ("bytes", count(|flow| flow.bytes)),
             ("retransmissions", count(|flow| flow.retransmissions)),
             ("timeouts", count(|flow| flow.timeouts)),
-        ]
-        .map(|(figure, value)| Reading { scope: &spec.name, figure, value })
+        ];
+        // Datagrams have neither time nor limit, and an endless flow has no time.
+        let workload = spec.kind.workload();
+        let lacks = [("time", !workload.is_some_and(Workload::ends)), ("x_limit", workload.is_none())];
+        let has = move |(figure, _): &(&str, _)| !lacks.contains(&(*figure, true));
+        all.into_iter().filter(has).map(|(figure, value)| Reading { scope: &spec.name, figure, value })
     });
     let responses = asking(scenario).into_iter().flat_map(|(name, _)| {
         let entry = summary.and_then(|summary| summary.responses.iter().find(|entry| entry.name == name));

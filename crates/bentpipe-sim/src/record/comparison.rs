@@ -36,11 +36,7 @@ pub enum Measure {
 impl Measure {
     /// The quantity by which the runs of a scenario are compared.
     pub fn of(scenario: &Scenario) -> Self {
-        let ends = |kind: &FlowKind| {
-            kind.workload().is_some_and(|workload| {
-                !matches!(workload, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
-            })
-        };
+        let ends = |kind: &FlowKind| kind.workload().is_some_and(Workload::ends);
         if scenario.flows.iter().any(|flow| ends(&flow.kind)) { Measure::SlowestTimeS } else { Measure::GoodputBitS }
     }
 

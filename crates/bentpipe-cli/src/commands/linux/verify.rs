@@ -75,12 +75,15 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     let refused = refused(&args.world);
     let bulks = transfers::bulks(&scenario).map_err(|error| refused(error.into()))?;
     fail_if::check_names(&args.fail_if, bulks.iter().map(|bulk| bulk.name))?;
+    let has_gateways = scenario.gateways.names().next().is_some();
+    // Through gateways only the kernel's TCP is measured.
+    fail_if::check(&args.fail_if, &wanted(&bulks, args.no_kernel && !has_gateways))?;
     let print = output::beside(&inputs, &[args.plot.as_deref()])?;
     if let Some(path) = &args.plot {
         beside::check(path, bulks.len(), "flows", "`bentpipe run --plot` draws simulated flows alone")?;
     }
     interrupt::heed();
-    if scenario.gateways.names().next().is_some() {
+    if has_gateways {
         return through_gateways(args, &scenario, &bulks, &remake, print);
     }
     let simulated = beside::simulate(&scenario, &mut NoProbe)?;
@@ -144,6 +147,16 @@ pub(crate) fn verify(args: &Verify) -> Result<End, Failure> {
     }
     let kept = fail_if::kept(&args.fail_if, &readings(&report.flows))?;
     Ok(if kept && (agrees || within_drawn) { End::Done } else { End::Failed })
+}
+
+/// What `--fail-if` can be about if all is measured, before it is.
+fn wanted<'a>(bulks: &[Bulk<'a>], no_kernel: bool) -> Vec<Reading<'a>> {
+    let figures = fail_if::VERIFY.iter().filter(|figure| !(no_kernel && figure.name.starts_with("kernel_")));
+    let of = |bulk: &Bulk<'a>| {
+        let scope = bulk.name;
+        figures.clone().map(move |figure| Reading { scope, figure: figure.name, value: None })
+    };
+    bulks.iter().flat_map(of).collect()
 }
 
 /// What `--fail-if` can be about.

@@ -482,6 +482,25 @@ fn conditions_on_what_is_not_there_are_refused_before_the_run() {
     let compare = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "reno.time > 1 s"];
     let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
     assert!(error.contains("names something that the results do not have"), "{error}");
+    // The first variant has no ratio, and what finishes has a time in place of a goodput.
+    let single = ["compare", "small.toml", "--variants", "sack", "--fail-if", "ratio > 1"];
+    let pair = ["compare", "small.toml", "--variants", "sack,tahoe", "--fail-if", "goodput < 1 Mbit/s"];
+    for (compare, figure) in [(single, "ratio"), (pair, "goodput")] {
+        let error = refused(folder.path(), 2, &[&compare[..], &super::ENDLESS].concat());
+        assert!(error.contains(&format!("help: the results have no `{figure}`")), "{error}");
+    }
+    // An endless flow has no time, and datagrams have no limit. Beside others they do not count.
+    const DATAGRAMS: &str = "type = \"udp\"\nrate = \"100 kbit/s\"\npacket = \"1000 B\"";
+    for (flow, condition, figure) in [("greedy = true", "time > 1 s", "time"), (DATAGRAMS, "x_limit > 2", "x_limit")] {
+        let text = super::SMALL.replace("bytes = \"300 kB\"", flow);
+        std::fs::write(folder.path().join("long.toml"), text).expect("writable");
+        let run = ["run", "long.toml", "--fail-if", condition, "--set", "time_limit=10000000 s"];
+        let error = refused(folder.path(), 2, &run);
+        assert!(error.contains(&format!("help: the results have no `{figure}`")), "{error}");
+    }
+    let both = format!("{}[[flows]]\nfrom = \"A\"\nto = \"B\"\n{DATAGRAMS}\n", super::SMALL);
+    std::fs::write(folder.path().join("both.toml"), both).expect("writable");
+    ok(folder.path(), &["run", "both.toml", "--fail-if", "x_limit > 100", "--fail-if", "time > 1 h"]);
     // Both would first need rights that this test may not have, or run for a while.
     #[cfg(target_os = "linux")]
     for command in [

@@ -37,6 +37,13 @@ pub enum Workload {
     },
 }
 
+impl Workload {
+    /// True if it has an end of its own; otherwise it lasts until the scenario ends, or is stopped.
+    pub fn ends(self) -> bool {
+        !matches!(self, Workload::Greedy { .. } | Workload::Paced { total: None, .. })
+    }
+}
+
 /// Packets without feedback.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UdpFlow {

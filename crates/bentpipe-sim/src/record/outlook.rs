@@ -2,7 +2,8 @@
 
 mod hints;
 
-use bentpipe_engine::link::QueueLimit;
+use bentpipe_engine::atm::{aal5, cell};
+use bentpipe_engine::link::{LinkConfig, QueueLimit};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::Duration;
 use bentpipe_engine::wire::stp;
@@ -23,7 +24,7 @@ pub struct Outlook {
 /// The queue before the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QueueOutlook {
-    /// Its limit in full packets.
+    /// Its limit in full packets; of a port for cells, in their cells.
     pub packets: f64,
     /// Its limit in bytes.
     pub bytes: u64,
@@ -64,7 +65,8 @@ pub struct FlowOutlook {
     pub bdp_bytes: Option<u64>,
     /// The same in full packets.
     pub bdp_packets: Option<f64>,
-    /// The queue before the bottleneck; `None` if unlimited.
+    /// The queue before the bottleneck; `None` if unlimited. If the lines to a port for cells are slower than it but together may fill
+    /// it, the port's buffer.
     pub queue: Option<QueueOutlook>,
     /// Loss probability of full packets on the channels at a random time, from 0 to 1.
     pub mean_loss: f64,
@@ -122,18 +124,28 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
     let [there, returned] = [&data, &acks].map(|path| topology::mean_facts(scenario, path, packet));
     let delay_changes = |link: &LinkId| scenario[*link].config.delay_changes();
     let bdp = topology::bandwidth_delay_product(&there, &returned).map(|bytes| bytes.get());
-    let queue = there.bottleneck_link.zip(there.queue).zip(there.bottleneck).map(|((link, time), rate)| {
-        let bytes = match scenario[link].config.queue.limit {
+    let port_fills = there
+        .bottleneck_link
+        .is_some_and(|link| topology::has_slow_line(&scenario[link].config) && !lines_fit(scenario, link, carried));
+    let line = there.bottleneck_link.map_or(u64::from(packet), |link| line_bytes(&scenario[link].config, packet));
+    let queue = there.bottleneck_link.zip(there.bottleneck).and_then(|(link, rate)| {
+        let config = &scenario[link].config;
+        // Cells wait for their line without a limit, and at the port in its buffer.
+        let (rate, time) = match (port_fills, config.rate) {
+            (true, Some(port)) => (port, port.time_for_ceil(buffer(config)?)),
+            _ => (rate, there.queue?),
+        };
+        let bytes = match config.queue.limit {
             QueueLimit::Bytes(bytes) => bytes.get(),
             QueueLimit::Packets(count) => u64::from(count) * u64::from(packet),
             QueueLimit::Unlimited => rate.bytes_in_floor(time),
         };
-        QueueOutlook {
-            packets: bytes as f64 / f64::from(packet),
+        Some(QueueOutlook {
+            packets: bytes as f64 / line as f64,
             bytes,
             ms: time.as_millis_f64(),
             bdps: bytes as f64 / bdp.unwrap_or(0).max(1) as f64,
-        }
+        })
     });
     let passes = data.iter().map(|&link| 1.0 - mean_loss(&scenario[link].config, packet)).product::<f64>();
     let limit = flow_limit(scenario, flow)?.unwrap_or_default();
@@ -155,7 +167,7 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
         rate_range_bit_s: there.bottleneck_link.and_then(|link| topology::rate_range(&scenario[link].config)),
         packet_bytes: packet,
         bdp_bytes: bdp,
-        bdp_packets: bdp.map(|bytes| bytes as f64 / f64::from(packet)),
+        bdp_packets: bdp.map(|bytes| bytes as f64 / line as f64),
         queue,
         mean_loss: 1.0 - passes,
         limit_time_s: limit.time.map(Duration::as_secs_f64),
@@ -165,12 +177,19 @@ fn look(scenario: &Scenario, flow: &FlowSpec, carried: &[usize]) -> Result<FlowO
         hints: Vec::new(),
     };
     let sharing = there.bottleneck_link.map_or(0, |link| sharing(scenario, flow, link, carried));
-    let port_fills = there
-        .bottleneck_link
-        .is_some_and(|link| topology::has_slow_line(&scenario[link].config) && !lines_fit(scenario, link, carried));
     let queue_changes = there.bottleneck_link.is_some_and(|link| scenario[link].config.queue_changes());
     outlook.hints = hints::of(&outlook, flow, sharing, [changes, port_fills, queue_changes]);
     Ok(outlook)
+}
+
+/// Bytes on a line for a packet: the cells of a link in cells.
+fn line_bytes(config: &LinkConfig, packet: u32) -> u64 {
+    if config.cells.is_some() { aal5::line_bytes(packet as usize) as u64 } else { u64::from(packet) }
+}
+
+/// Bytes of the cells that a port's buffer holds; `None` without a limit.
+fn buffer(config: &LinkConfig) -> Option<u64> {
+    Some(u64::from(config.cells?.buffer?) * cell::CELL as u64)
 }
 
 /// The number of other flows that can slow this one down at its bottleneck: if the lines to a port for cells fit it, those of the same

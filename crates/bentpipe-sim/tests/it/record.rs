@@ -276,13 +276,18 @@ fn lines_to_a_port_are_shared_by_the_flows_of_their_hosts() {
              framing = \"aal5\"\natm = {{ line = \"{line}\", buffer = \"100 cells\" }}\n{flows}"
         );
         let scenario = Scenario::parse(&text, "port.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
-        let hints = Outlook::new(&scenario).expect("reachable").flows.remove(0).hints.join("\n");
-        (hints.contains("share"), hints.contains("the queue is unlimited"))
+        let flow = Outlook::new(&scenario).expect("reachable").flows.remove(0);
+        let hints = flow.hints.join("\n");
+        let queue = flow.queue.map(|queue| (queue.packets, queue.bytes, queue.ms));
+        (hints.contains("share"), hints.contains("the queue is unlimited"), queue)
     };
-    assert_eq!(hints("4 Mbit/s", ""), (false, true));
-    assert_eq!(hints("4 Mbit/s", "C"), (false, true));
-    assert_eq!(hints("8 Mbit/s", "C"), (true, false));
-    assert_eq!(hints("4 Mbit/s", "A"), (true, true));
+    assert_eq!(hints("4 Mbit/s", ""), (false, true, None));
+    assert_eq!(hints("4 Mbit/s", "C"), (false, true, None));
+    // A packet of 1500 B and 16 B of LLC and AAL5 takes 32 cells. 100 cells of 53 B take 4.24 ms of 10 Mbit/s.
+    assert_eq!(hints("8 Mbit/s", "C"), (true, false, Some((3.125, 5300, 4.24))));
+    assert_eq!(hints("4 Mbit/s", "A"), (true, true, None));
+    // As fast as the port, a line has no queue of its own.
+    assert_eq!(hints("10 Mbit/s", "").2, Some((3.125, 5300, 4.24)));
 }
 
 #[test]

@@ -30,8 +30,8 @@ pub(super) fn of(
         }
         FlowKind::Tcp(tcp) if tcp.splits.is_empty() => {
             let is_steady = sharing == 0 && !changes && !outlook.delay_changes;
-            // Later limits may be anything.
-            let queue = outlook.queue.as_ref().filter(|_| !queue_changes);
+            // Later limits may be anything, and a buffer behind a slower line fills with the data of others.
+            let queue = outlook.queue.as_ref().filter(|_| !queue_changes && !port_fills);
             window(outlook, queue, tcp, is_steady, &mut hints);
             startup(outlook, queue, tcp, &mut hints);
         }
@@ -53,8 +53,13 @@ pub(super) fn of(
     }
     if queue_changes {
         hints.push("the limit of the queue changes: the first one is shown".into());
-    } else if outlook.queue.is_none() && outlook.bottleneck.is_some() && !port_fills {
+    } else if outlook.queue.is_none() && outlook.bottleneck.is_some() {
         hints.push("the queue is unlimited: nothing is lost in it, but delay may grow without bound".into());
+    } else if port_fills {
+        hints.push(
+            "all flows together may fill the port: its buffer is shown, and cells wait for their lines without limit"
+                .into(),
+        );
     }
     if outlook.mean_loss > 0.0 {
         let percent = outlook.mean_loss * 100.0;

@@ -35,7 +35,7 @@ CLAIMS = {
     "A-C10": (105, 95, 125, "Mbit/s", "one step of the offered load either way; at the upper step three shaped sources fill the link; shape: the same load at all three places"),
     "A-C11": (0, 0, 10, "%", "max distance of the three peaks; their ordering exactly, which is the shape"),
     "A-C12": (0, 0, 25, "%", "max distance of the three at full rate; their ordering exactly, which is the shape; as A-C07 the threshold is not printed"),
-    "A-C13": (None, None, 0, "Mbit/s", "the sign: from the peak to full rate, and most on the satellite; shape: it falls"),
+    "A-C13": (None, None, 0, "Mbit/s", "the sign: the max change from a load to the next one beyond the peak, and the steepest fall from the peak to full rate on the satellite; shape: full rate is below the peak"),
     "A-C14": (1.12, 1, None, "ratio", "min of the three (LAN, WAN, satellite); shape: one of them"),
     "A-C15": (9.813, *WITHIN(9.813, 0.15), "s", "simulated: one round trip of 18 more or less, and the serialisation, which the formula omits; the formula itself within 1 %", {"limits": {"formula_percent": 1}}),
     "A-C16": (14.5, 13.5, 15.5, "%", "one point: printed truncated"),

@@ -43,6 +43,14 @@ impl Curve {
     pub(super) fn peak(&self) -> (f64, f64) {
         self.shaped.iter().copied().fold((0.0, 0.0), |best, point| if point.1 > best.1 { point } else { best })
     }
+
+    /// The changes of the throughput from load to load beyond the peak, up to full rate, Mbit/s.
+    pub(super) fn beyond_the_peak(&self) -> Vec<f64> {
+        let (peak, _) = self.peak();
+        let shaped = self.shaped.iter().filter(|point| point.0 >= peak).map(|point| point.1);
+        let all: Vec<_> = shaped.chain([self.full]).collect();
+        all.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
 }
 
 pub(super) fn curve(lab: &Lab<'_>, place: Place) -> Result<Curve, ReproduceError> {

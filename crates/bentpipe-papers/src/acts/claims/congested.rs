@@ -3,7 +3,9 @@
 use bentpipe_study::stats::mean;
 
 use super::super::causes::{at_full_rate, lengths, narrower_lines};
-use super::super::sweeps::{Curve, at_error_rate, curve, full_rate, parts_of_reno, switches, trials_of_a_variation};
+use super::super::sweeps::{
+    Curve, FULL_RATE, at_error_rate, curve, full_rate, parts_of_reno, switches, trials_of_a_variation,
+};
 use super::super::tables::best;
 use super::super::worlds::{Load, Place, TRIALS, maximum, measured, rates};
 use super::{each, farthest, published};
@@ -99,13 +101,29 @@ pub(super) fn c12(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(farthest(&pairs), note).and(ordered(&pairs)).or_shape(ordered(&pairs)))
 }
 
-/// The throughput falls from the peak to full rate, most on the satellite.
+/// Beyond the peak the throughput falls with each load, fastest on the satellite.
 pub(super) fn c13(lab: &Lab<'_>) -> Checked {
-    let falls: Vec<_> = curves(lab)?.iter().map(|curve| curve.full - curve.peak().1).collect();
-    let falls_most = falls[2] < falls[0] && falls[2] < falls[1];
-    let note = format!("from the peak to full rate {:.1}, {:.1}, {:.1}", falls[0], falls[1], falls[2]);
-    let all = falls.iter().all(|fall| *fall < 0.0);
-    Ok(Finding::new(maximum(&falls), note).and(falls_most).or_shape(all))
+    Ok(keeps_falling(&curves(lab)?))
+}
+
+/// The greatest change from a load to the next one beyond the peaks. The fastest fall is that by the most throughput for each Mbit/s of
+/// load, since the peaks are not at one load.
+fn keeps_falling(curves: &[Curve]) -> Finding {
+    let falls: Vec<_> = curves.iter().map(|curve| curve.full - curve.peak().1).collect();
+    let slopes: Vec<_> = curves.iter().zip(&falls).map(|(curve, fall)| fall / (FULL_RATE - curve.peak().0)).collect();
+    let fastest = slopes[2] < slopes[0] && slopes[2] < slopes[1];
+    let steps: Vec<_> = curves.iter().flat_map(Curve::beyond_the_peak).collect();
+    let listed = |values: &[f64], digits: usize| {
+        values.iter().map(|value| format!("{value:.digits$}")).collect::<Vec<_>>().join(", ")
+    };
+    let note = format!(
+        "max change from a load to the next one beyond the peak; from the peak to full rate {} Mbit/s, {} for each Mbit/s of load (LAN, \
+         WAN, satellite)",
+        listed(&falls, 1),
+        listed(&slopes, 2)
+    );
+    let step = maximum(&steps);
+    Finding::new(step, note).and(step < 0.0 && fastest).or_shape(falls.iter().all(|fall| *fall < 0.0))
 }
 
 /// Shaping gives more than full rate.
@@ -129,4 +147,33 @@ pub(super) fn c25(lab: &Lab<'_>) -> Checked {
     );
     let helps = [congested[0] > congested[1], at_noise[0] > at_noise[1]];
     Ok(Finding::new(congested[0] / congested[1], note).and(helps[1]).or_shape(helps[0] || helps[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+
+    /// Curves with these throughputs at loads of 105, 120 and 135 Mbit/s, and at full rate.
+    fn judged(curves: [[f64; 4]; 3]) -> Verdict {
+        let curve = |[one, two, three, full]: [f64; 4]| Curve {
+            shaped: vec![(105.0, one), (120.0, two), (135.0, three)],
+            full,
+        };
+        keeps_falling(&curves.map(curve)).verdict(published("A-C13"))
+    }
+
+    #[test]
+    fn a_rise_beyond_the_peak_is_no_steady_fall() {
+        let (lan, wan) = ([103.0, 102.0, 100.0, 92.0], [99.0, 98.0, 97.0, 69.0]);
+        assert_eq!(judged([lan, wan, [90.0, 85.0, 80.0, 54.0]]), Verdict::Match);
+        // The second step rises, or is level.
+        assert_eq!(judged([lan, wan, [90.0, 70.0, 71.0, 54.0]]), Verdict::Shape);
+        assert_eq!(judged([lan, wan, [90.0, 70.0, 70.0, 54.0]]), Verdict::Shape);
+        // The WAN's fall is the fastest: by 30 from 105 on, and by 30 from 135 on.
+        assert_eq!(judged([lan, [99.0, 98.0, 97.0, 68.0], [90.0, 85.0, 80.0, 60.0]]), Verdict::Shape);
+        assert_eq!(judged([lan, [97.0, 98.0, 99.0, 69.0], [90.0, 85.0, 80.0, 59.0]]), Verdict::Shape);
+        // It does not fall at all.
+        assert_eq!(judged([lan, wan, [90.0, 85.0, 80.0, 91.0]]), Verdict::Differs);
+    }
 }

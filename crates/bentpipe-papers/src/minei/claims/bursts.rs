@@ -1,5 +1,7 @@
 //! Section 5.3: the senders under bursts of losses.
 
+use bentpipe_engine::link::PacketBursts;
+
 use crate::finding::{Checked, Finding};
 use crate::lab::Lab;
 use crate::minei::world::{RUNS, World, packets_sent, throughputs};
@@ -115,8 +117,15 @@ pub(super) fn c42(lab: &Lab<'_>) -> Checked {
     Ok(Finding::new(mean, format!("at factors 0.3, 0.5, 0.7: {ratios:.3?}")))
 }
 
+/// Four further losses in a row, by the channel of the runs.
 pub(super) fn c43(_: &Lab<'_>) -> Checked {
-    Ok(Finding::new(0.3f64.powi(4), "arithmetic; a test in link/sequence.rs checks the channel"))
+    let scenario = World::split().bursty(BASE, 0.3).scenario();
+    let data = scenario.link("sat").map(|link| &scenario[link].config);
+    let again = match data.and_then(|config| config.packet_bursts) {
+        Some(PacketBursts::Conditional { again, .. }) => again.get(),
+        _ => f64::NAN,
+    };
+    Ok(Finding::new(again.powi(4), "of the channel of the runs; a test in link/sequence.rs checks how often it loses"))
 }
 
 /// Gain over Reno and NewReno for lost runs of `length`. The claim prints both; the second has bounds as wide as the

@@ -14,6 +14,9 @@ const NUMBERS: i64 = 1 << 16;
 /// Maximum number of consecutive missing numbers that count as losses: a day of pings at one per second.
 const MAX_MISSING: i64 = 100_000;
 
+/// Seconds by which the time of an answer may be wrong: `ping` may be held up before it writes a line.
+const MAX_ERROR: f64 = 1.0;
+
 /// An answer to a ping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Answer {
@@ -88,10 +91,11 @@ impl Lines {
     fn add(&mut self, mut answer: Answer, wraps: bool) -> Result<(), &'static str> {
         let number = answer.number;
         answer.number = match self.answers.last() {
-            // The same number, or the next one that has these 16 bits.
+            // The same number, or the next one that has these 16 bits, or one before: that ping was not sent later.
             Some(last) if wraps => {
                 let ahead = (number - last.number).rem_euclid(NUMBERS);
-                last.number + if ahead > NUMBERS / 2 { ahead - NUMBERS } else { ahead }
+                let is_later = answer.at - answer.took > last.at - last.took + MAX_ERROR;
+                last.number + if ahead > NUMBERS / 2 && !is_later { ahead - NUMBERS } else { ahead }
             }
             _ => number,
         };
@@ -184,6 +188,16 @@ mod tests {
         let found = lines(&[65_535, 1, 0, 2].map(line).concat()).expect("a log");
         let numbers: Vec<_> = found.answers.iter().map(|answer| answer.number).collect();
         assert_eq!(numbers, [65_535, 65_536, 65_537, 65_538]);
+    }
+
+    /// A hundred pings a second, and an outage of 400 s: number 40 001 is not 25 535 pings before number 1.
+    #[test]
+    fn an_outage_longer_than_half_of_the_numbers() {
+        let line =
+            |at: f64, number: u32| format!("[{at}] 64 bytes from 192.0.2.1: icmp_seq={number} ttl=50 time=44.5 ms\n");
+        let found = lines(&[line(0.0, 0), line(0.01, 1), line(400.01, 40_001)].concat()).expect("a log");
+        let numbers: Vec<_> = found.answers.iter().map(|answer| answer.number).collect();
+        assert_eq!(numbers, [0, 1, 40_001]);
     }
 
     #[test]

@@ -133,20 +133,26 @@ fn lossy(text: &mut String, losses: &Losses, way: &str) {
 }
 
 fn of_pings(text: &mut String, pings: &Pings) {
-    let _ = writeln!(text, "time_limit = \"{} s\" # as measured", number(pings.seconds.max(1.0)));
+    let interval = pings.spacing.max(MIN_INTERVAL);
+    let values = evenly(&pings.round_trips, interval);
+    let lasts = values.len() as f64 * interval;
+    let (seconds, why) = match lasts < pings.seconds {
+        true => (lasts, format!("of {} s: a trace has at most {MAX_VALUES} values", number(pings.seconds))),
+        false => (pings.seconds, "as measured".to_owned()),
+    };
+    let _ = writeln!(text, "time_limit = \"{} s\" # {why}", number(seconds.max(1.0)));
     let base = measured(text, ("\"unlimited\"", &comment(&pings.rate, 1.0, "")), &pings.base_round_trip);
     text.push_str("# All losses are on the way there: a lost ping and a lost answer look the same.\n");
     lossy(text, &pings.losses, "forward");
     // All variation is put on the way back, because its division between the directions is unknown.
-    let interval = pings.spacing.max(MIN_INTERVAL);
     let _ = write!(
         text,
         "\n# Round trips less half of the shortest, in milliseconds: all that varies is on the way back.\n\
          [links.backward.delay_trace]\ninterval = \"{} ms\"\ntext = \"\"\"\n",
         number(interval * 1e3)
     );
-    for line in evenly(&pings.round_trips, interval).chunks(PER_LINE) {
-        let values: Vec<String> = line.iter().map(|took| format!("{:.1}", (took - base / 2.0) * 1e3)).collect();
+    for line in values.chunks(PER_LINE) {
+        let values: Vec<String> = line.iter().map(|took| number((took - base / 2.0) * 1e3)).collect();
         let _ = writeln!(text, "{}", values.join(" "));
     }
     text.push_str("\"\"\"\n");
@@ -243,6 +249,21 @@ mod tests {
     #[test]
     fn a_trace_has_a_length_that_can_be_read() {
         assert_eq!(evenly(&[(0.0, 1.0), (1e6, 2.0)], 1.0).len(), MAX_VALUES);
+        // A scenario lasts no longer than its trace, which would start again.
+        let long = vec![40.0; MAX_VALUES + 4];
+        let text = scenario(&pings(100.0, &long), "log", "a test");
+        assert!(
+            text.contains("\ntime_limit = \"3600 s\" # of 3600.3 s: a trace has at most 36000 values\n"),
+            "{}",
+            &text[..400]
+        );
+    }
+
+    /// Round trips of a network of a room: half of the shortest is 35 us.
+    #[test]
+    fn delays_have_the_digits_of_the_log() {
+        let scenario = read(&pings(1000.0, &[0.07, 0.082, 0.075]), "log");
+        assert_eq!(way_back(&scenario), [(0, 35), (1_000_000, 47), (2_000_000, 40)]);
     }
 
     fn transfer(losses: Losses, queue_bytes: f64) -> Fit {

@@ -56,6 +56,14 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
     // Leaves out the time that hundreds of segments sent at once waited for one another elsewhere.
     let surely =
         view.events.iter().filter_map(|event| Some(event.delay? - event.held - event.ahead)).fold(0.0, f64::max);
+    // Other data that echoes a timestamp may have been sent later than the first, by a sender that paces it, and the first
+    // up to a segment's time later. A lower bound.
+    let late = match view.side {
+        Side::Receiver => rate.segment_time,
+        Side::Sender => 0.0,
+    };
+    let firsts = view.events.iter().filter(|event| event.is_first);
+    let least = firsts.filter_map(|event| Some(event.delay? - event.held - event.ahead - late)).fold(0.0, f64::max);
     // Upper bound: includes reports that a receiver may have delayed.
     let at_most = delays().map(|(delay, _)| delay).fold(0.0, f64::max);
     if view.events.iter().all(|event| event.delay.is_none()) {
@@ -86,11 +94,11 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
             format!("no more was lost when it was longest than at other times, so it is not seen to fill: {limit}")
         };
         let bytes = match rate.rate.value() {
-            Some(rate) => Estimate::at_least(surely * rate / 8.0, why.as_str()),
+            Some(rate) => Estimate::at_least(least * rate / 8.0, why.as_str()),
             None => Estimate::unknown("the rate is not known"),
         };
         let maybe_full_from = Some(full_from).filter(|&from| from > 0.0);
-        return QueueFit { time: Estimate::at_least(surely, why), bytes, full_from: None, maybe_full_from };
+        return QueueFit { time: Estimate::at_least(least, why), bytes, full_from: None, maybe_full_from };
     };
     let full_from = surely - near;
     // A segment that finds room waits for those before it and for the rest of the one on the line, so the queue
@@ -101,14 +109,14 @@ pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit)
     // SACK. Other connections' segments, and a slow line before, are not in that.
     let lost = trials.iter().filter(|trial| trial.lost).filter_map(|trial| trial.delay).fold(0.0, f64::max);
     let (full, most) = if lost > at_most + near { (lost, lost) } else { (longest + rate.segment_time / 2.0, at_most) };
-    let (low, high) = (surely, most + 2.0 * rate.segment_time);
+    let (low, high) = (least, most + 2.0 * rate.segment_time);
     let time = Estimate::measured(full, low, high);
     let bytes = match &rate.rate {
         Estimate::Measured { value, low: slow, high: fast } => {
             Estimate::measured(full * value / 8.0, low * slow / 8.0, high * fast / 8.0)
         }
         other => match other.value() {
-            Some(rate) => Estimate::at_least(surely * rate / 8.0, "of the rate only a lower bound is known"),
+            Some(rate) => Estimate::at_least(least * rate / 8.0, "of the rate only a lower bound is known"),
             None => Estimate::unknown("the rate is not known"),
         },
     };

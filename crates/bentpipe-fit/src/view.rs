@@ -9,7 +9,7 @@ mod late;
 
 use bentpipe_study::stats::Sample;
 
-use crate::ledger::{Fate, Ledger, Trip};
+use crate::ledger::{Arrival, Fate, Ledger, Trip};
 pub(crate) use before::ASSUMED_FACTOR;
 use late::settle;
 
@@ -174,23 +174,26 @@ fn at_sender(ledger: &Ledger, least: i64) -> Vec<Event> {
     let mut last = None;
     let gaps: Vec<f64> = ledger.arrivals.windows(2).map(|pair| (pair[1].at - pair[0].at) as f64 / 1e9).collect();
     let pause = Sample::new(gaps).map_or(0.0, |gaps| PAUSE_GAPS * gaps.median()).max(DELAYED_ACK);
+    let wait = |arrival: &Arrival| arrival.at - ledger.transmissions[arrival.of as usize].at - least;
     let kept = timely().filter(|arrival| {
         let gap = last.replace(arrival.at).map_or(0, |last| arrival.at - last);
-        let took = arrival.at - ledger.transmissions[arrival.of as usize].at;
-        let waited = gap.min(took - least) as f64 / 1e9 >= pause;
+        let waited = gap.min(wait(arrival)) as f64 / 1e9 >= pause;
         !(arrival.may_wait && (waits || waited))
     });
-    let event = |arrival: &crate::ledger::Arrival| {
-        let took = arrival.at - ledger.transmissions[arrival.of as usize].at;
-        Event {
-            at: arrival.at,
-            of: arrival.of,
-            segments: arrival.segments,
-            delay: Some((took - least) as f64 / 1e9),
-            held: if arrival.compressed { MAX_HELD } else { 0.0 },
-            is_first: true,
-            ahead: 0.0,
-        }
+    // Whatever the gaps: if no further segment can have come before this acknowledgement, the receiver may have waited for one.
+    let is_held = |arrival: &Arrival| {
+        let next = ledger.transmissions.get(arrival.of as usize + 1);
+        let is_alone = next.is_none_or(|next| next.at > arrival.at - least);
+        arrival.may_wait && is_alone && wait(arrival) as f64 / 1e9 >= DELAYED_ACK
+    };
+    let event = |arrival: &Arrival| Event {
+        at: arrival.at,
+        of: arrival.of,
+        segments: arrival.segments,
+        delay: (!is_held(arrival)).then(|| wait(arrival) as f64 / 1e9),
+        held: if arrival.compressed { MAX_HELD } else { 0.0 },
+        is_first: true,
+        ahead: 0.0,
     };
     kept.map(event).collect()
 }

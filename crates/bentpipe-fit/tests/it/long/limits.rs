@@ -210,3 +210,26 @@ fn sack_without_losses() {
         assert_eq!(noted, expected, "{variant}: {:?}", fit.notes);
     }
 }
+
+/// A sender that paces answers an acknowledgement with many segments, the last of them long after it: only the first tells when the
+/// acknowledgement came, up to a segment's time later. With the others, the 20 packets are at least 72 to 254 ms of the line.
+#[test]
+fn near_a_receiver_of_a_sender_that_paces() {
+    let queue = "forward.queue = \"20 packets\"";
+    let geo = path((10.0, 240), BUFFER, queue, "6 MB").replace("\"cubic\"", "\"bbr3\"");
+    let fit = estimates(&geo, 1, "client");
+    assert!(fit.queue_time.allows(0.024) && fit.queue_bytes.allows(30e3), "{:?} {:?}", fit.queue_time, fit.queue_bytes);
+}
+
+/// A receiver waits for a second segment before it acknowledges, 40 to 500 ms: not time in the queue of 10 packets, which is 12 ms.
+#[test]
+fn a_delayed_acknowledgement_of_a_lone_segment_is_no_queue() {
+    for (profile, variant) in [("rfc", "sack"), ("windows", "cubic"), ("macos", "cubic")] {
+        let lone = path((10.0, 240), BUFFER, "forward.queue = \"10 packets\"", "")
+            .replace("bytes = \"\"", "paced = { rate = \"16 kbit/s\", bytes = \"40 kB\", write = \"1000 B\" }")
+            .replace("\"linux\"", &format!("\"{profile}\""))
+            .replace("\"cubic\"", &format!("\"{variant}\""));
+        let fit = estimates(&lone, 1, "server");
+        assert!(fit.queue_time.allows(0.012), "{profile}: {:?}", fit.queue_time);
+    }
+}

@@ -151,9 +151,9 @@ fn sweep_row(lab: &Lab<'_>, layer: Layer) -> Result<Row, ReproduceError> {
     let ours = middle(runs.iter().flat_map(|run| picked(run, Pick::All)).collect());
     let residual = Residual::of(lab, &setting, &runs);
     // The paper's imitation of a strong protocol loses 1 % of the packets in a burst. Without retransmission, `R0`, all
-    // packets hit by bursts are lost, and repair frames are, too. A retransmission is sent more than one round trip (0.51 s) after the loss: after
-    // the end of its burst, and usually before the next one, which starts at the earliest 1 s later. If nothing follows
-    // a lost frame, a timer detects the loss, and the retransmission can hit the next burst.
+    // packets hit by bursts are lost, and repair frames are, too. A retransmission is sent more than one round trip
+    // (0.51 s) after the loss: after the end of its burst, and usually before the next one, which starts at the earliest
+    // 1 s later. If nothing follows a lost frame, a timer detects the loss, and the retransmission can hit the next burst.
     let burst_loss = match layer.retransmissions {
         0 => lost_frames(&setting, &runs),
         _ => {

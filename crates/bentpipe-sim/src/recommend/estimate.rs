@@ -27,7 +27,7 @@ struct Facts {
     /// The probability of random loss, and of any loss.
     random: f64,
     mean: f64,
-    /// Seconds from one outage to the next.
+    /// Seconds from one bad time in which the channel loses a segment to the next.
     outages: Option<f64>,
     /// The minimum time that the links allow, in seconds.
     limit: f64,
@@ -71,7 +71,19 @@ fn facts(scenario: &Scenario, ground: &Ground) -> Option<Facts> {
     let satellite_back = ground.back.map_or(Duration::ZERO, |link| scenario[link].config.delay);
     let line = topology::facts(scenario, &there, wire).bottleneck?.bits_per_second() as f64 / (8.0 * f64::from(wire));
     let outages = match &satellite.channel {
-        ChannelConfig::OnOff { gap, burst } => Some(mean_secs(gap) + mean_secs(burst)),
+        ChannelConfig::OnOff { gap, burst } => {
+            let bad = LinkConfig {
+                channel: ChannelConfig::Clear,
+                good: satellite.bad,
+                packet_bursts: None,
+                moves: None,
+                ..satellite.clone()
+            };
+            // The losses of a full line, taken as a Poisson process.
+            let losses = mean_loss(&bad, wire) * line * mean_secs(burst);
+            let losing = 1.0 - (-losses).exp();
+            (losing > 0.0).then(|| (mean_secs(gap) + mean_secs(burst)) / losing)
+        }
         ChannelConfig::Clear | ChannelConfig::Schedule(_) => None,
     };
     let arrives = |loss: fn(&LinkConfig, u32) -> f64| {

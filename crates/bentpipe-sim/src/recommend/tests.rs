@@ -55,6 +55,30 @@ fn loss_calls_for_help_and_the_simplest_that_helps_is_chosen() {
     assert!(lossy.candidates.iter().flat_map(|c| c.times_s.iter().flatten()).all(|&time| time >= limit));
 }
 
+/// Bad times in which next to nothing is lost are no outages: the hosts as they are do as well as without them, and are run.
+#[test]
+fn bad_times_that_lose_little_are_no_outages() {
+    let estimate = |loss: &str| {
+        let scenario = scenario(loss);
+        let ground = Ground::of(&scenario).expect("a bare path");
+        estimate::estimate(&scenario, &ground, System::Plain).expect("within the formulas")
+    };
+    let channel =
+        |times: &str, loss: &str| estimate(&format!("gilbert_elliott = {{ {times}, loss_bad = \"{loss}\" }}"));
+    let (fast, slow) = ("good = \"10 ms\", bad = \"10 ms\"", "good = \"500 ms\", bad = \"300 ms\"");
+    // 8 segments are sent in 10 ms: in one of 1200 bad times one is lost. The transfer takes some 350.
+    assert!((channel(fast, "0.01 %") / estimate("") - 1.0).abs() < 0.1);
+    assert!((channel(fast, "0 %") / estimate("") - 1.0).abs() < 1e-9);
+    // Of some 240 segments, one in ten is lost: each bad time is an outage, as if all were lost.
+    assert!((channel(slow, "10 %") / channel(slow, "100 %") - 1.0).abs() < 1e-6);
+    assert!(channel(slow, "10 %") > 1.5 * estimate(""));
+    assert!(channel(fast, "100 %") > HOPELESS * estimate(""));
+    assert!(
+        !ask(&scenario("gilbert_elliott = { good = \"10 ms\", bad = \"10 ms\", loss_bad = \"0.01 %\" }")).candidates[0]
+            .hopeless
+    );
+}
+
 /// A search of unknown length shows the runs of each point.
 #[test]
 fn the_search_for_changes_tells_its_runs() {

@@ -24,6 +24,18 @@ pub enum RunError {
     /// The scenario has a QUIC flow, but this program was built without QUIC.
     #[error("flows of QUIC need the feature `quic`, which this program was built without")]
     NoQuic,
+    /// A flow without an end sends over a path that takes no time, so the time limit is never reached.
+    #[error(
+        "the clock stands still at {} s: flow `{flow}` sends without end over a path without rate and delay (expected an amount of data, \
+         a rate or a delay)",
+        at.as_secs_f64()
+    )]
+    StandsStill {
+        /// When.
+        at: Time,
+        /// The flow's name.
+        flow: String,
+    },
     /// The threads for parallel runs could not be started.
     #[error("cannot start {threads} threads: {cause}")]
     Threads {
@@ -59,7 +71,7 @@ pub struct RunResult {
 /// Runs a scenario once in virtual time.
 ///
 /// # Errors
-/// Fails if the ends of a flow are not connected.
+/// Fails if the ends of a flow are not connected, or if a flow without an end keeps the clock from advancing.
 pub fn run<O: Observer>(scenario: &Scenario, seed: u64, observer: &mut O) -> Result<RunResult, RunError> {
     run_with(scenario, seed, observer, Timers::Lazy, |_| true)
 }
@@ -68,7 +80,7 @@ pub fn run<O: Observer>(scenario: &Scenario, seed: u64, observer: &mut O) -> Res
 /// returns whether to continue.
 ///
 /// # Errors
-/// Fails if the ends of a flow are not connected.
+/// Those of [`run`].
 pub fn run_with<O: Observer>(
     scenario: &Scenario,
     seed: u64,
@@ -113,9 +125,12 @@ fn run_world<O: Observer>(
 ) -> Result<RunResult, RunError> {
     /// Number of events between two calls of that function: some milliseconds of work.
     const EVENTS_PER_QUESTION: u32 = 1 << 17;
+    /// Number of such calls at one instant after which the clock stands still: seconds of work.
+    const MAX_QUESTIONS_AT_ONCE: u32 = 200;
     let mut world = World::new(scenario, seed, timers, O::WATCHES)?;
     let limit = Time::ZERO + scenario.time_limit;
     let mut until_question = EVENTS_PER_QUESTION;
+    let (mut asked_at, mut at_once) = (Time::ZERO, 0);
     let mut exhausted = false;
     while !world.is_over() {
         if !world.step(limit, observer) {
@@ -127,6 +142,13 @@ fn run_world<O: Observer>(
             until_question = EVENTS_PER_QUESTION;
             if !go_on(world.now) {
                 break;
+            }
+            at_once = if world.now > asked_at { 0 } else { at_once + 1 };
+            asked_at = world.now;
+            if at_once == MAX_QUESTIONS_AT_ONCE
+                && let Some(endless) = scenario.flows.iter().find(|flow| !is_finite(flow))
+            {
+                return Err(RunError::StandsStill { at: world.now, flow: endless.name.clone() });
             }
         }
     }
@@ -159,7 +181,7 @@ fn is_finite(flow: &FlowSpec) -> bool {
 /// do not depend on the number of threads. `progress` receives the number of completed runs.
 ///
 /// # Errors
-/// Fails if the ends of a flow are not connected.
+/// Those of [`run`].
 pub fn replicate(
     scenario: &Scenario,
     seeds: Range<u64>,

@@ -184,3 +184,19 @@ fn a_line_that_repeats_has_a_limit() {
         assert!((1.0 - 1e-9..max).contains(&factor), "{flow}: {factor:.4}");
     }
 }
+
+/// Such a flow sends window after window at the same instant, so the time limit was never reached.
+#[test]
+fn a_flow_without_end_over_a_path_without_time_is_refused() {
+    let text = |bytes: &str, delay: &str| {
+        format!(
+            "name = \"corner\"\ntime_limit = \"1 s\"\n[[links]]\nname = \"sat\"\nbetween = [\"a\", \"b\"]\n\
+             rate = \"unlimited\"\ndelay = \"{delay}\"\n[[flows]]\nname = \"greedy\"\nfrom = \"a\"\nto = \"b\"\n{bytes}"
+        )
+    };
+    let error =
+        run(&parse(&text("greedy = true", "0 s")), 1, &mut NoProbe).expect_err("its clock stands still").to_string();
+    assert!(error.starts_with("the clock stands still at 0 s: flow `greedy` sends without end"), "{error}");
+    play(&parse(&text("bytes = \"100 MB\"", "0 s")));
+    play(&parse(&text("greedy = true", "100 ms")));
+}

@@ -1,5 +1,8 @@
 //! `bentpipe emulate`: a scenario's hosts as network namespaces, its links between them.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ffi::OsString;
 use std::process::{Child, Command};
 
 use bentpipe_emulator::{Host, Lab, Tap};
@@ -156,17 +159,37 @@ fn start(args: &Emulate, hosts: &[Host], gateways: &Gateways) -> Result<Option<C
     if let Some(path) = &args.control {
         command.env(control::SOCKET, control::socket(path));
     }
-    command.envs(gateways.variables());
-    for host in hosts {
-        let name = in_capitals(&host.name);
-        command.env(format!("BENTPIPE_NS_{name}"), &host.namespace);
-        command.env(format!("BENTPIPE_IP_{name}"), host.v4.to_string());
-        if let Some(v6) = host.v6 {
-            command.env(format!("BENTPIPE_IP6_{name}"), v6.to_string());
-        }
-    }
+    command.envs(variables(hosts, gateways)?);
     interrupt::leave_to_the_command();
     child::spawn(&mut command).map(Some).map_err(|error| not_started(program, &error))
+}
+
+/// The variables of the hosts and of the gateways. Each has its own: the names of two nodes may differ in letters that variables
+/// cannot have.
+fn variables(hosts: &[Host], gateways: &Gateways) -> Result<BTreeMap<String, OsString>, Failure> {
+    let mut all = BTreeMap::new();
+    let mut add = |name: String, value: OsString| match all.entry(name) {
+        Entry::Vacant(entry) => {
+            entry.insert(value);
+            Ok(())
+        }
+        Entry::Occupied(entry) => Err(Failure::usage(
+            format!("two nodes share the variable {} of the command", entry.key()),
+            Some("give them names that differ in more than capitals and punctuation".to_owned()),
+        )),
+    };
+    for host in hosts {
+        let name = in_capitals(&host.name);
+        add(format!("BENTPIPE_NS_{name}"), host.namespace.clone().into())?;
+        add(format!("BENTPIPE_IP_{name}"), host.v4.to_string().into())?;
+        if let Some(v6) = host.v6 {
+            add(format!("BENTPIPE_IP6_{name}"), v6.to_string().into())?;
+        }
+    }
+    for (name, file) in gateways.variables() {
+        add(name, file.into())?;
+    }
+    Ok(all)
 }
 
 /// What is looked after beside the links.

@@ -426,6 +426,19 @@ fn the_commands_exit_code_is_passed_on() {
     assert!(hosts.status.success() && text == "198.18.0.2 fd62:656e:7470::2\n", "{text}");
 }
 
+/// One of two hosts would get the other's address.
+#[test]
+fn two_hosts_with_the_same_variable_are_refused() {
+    if !possible() {
+        return;
+    }
+    let (_folder, path) = file(&link("").replace("\"A\"", "\"a-b\"").replace("\"B\"", "\"A_b\""));
+    let said = output(&["emulate", &path, "--", "true"]);
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(2), "{text}");
+    assert!(text.contains("two nodes share the variable BENTPIPE_NS_A_B of the command"), "{text}");
+}
+
 #[test]
 fn names_of_hosts_resolve_in_their_namespaces() {
     if !possible() {

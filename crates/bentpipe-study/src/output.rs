@@ -16,6 +16,11 @@ const MAX_LINKS: usize = 40;
 
 const BUFFER: usize = 1 << 17;
 
+/// The beginning of the names of temporary files. The name of the file that is written follows, unless it is long: file
+/// systems allow 255 bytes.
+const TEMPORARY: &str = ".bentpipe-";
+const MAX_SUFFIX: usize = 200;
+
 /// The temporary files of this process, for [`abandon`]: a signal ends the process without running destructors.
 static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
@@ -153,11 +158,19 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// True for the name of a temporary file that a killed process left while it wrote a file whose name satisfies `written`.
+pub fn is_left_of(name: &str, written: impl Fn(&str) -> bool) -> bool {
+    let behind = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split_once('-'));
+    behind.is_some_and(|(_, of)| written(of))
+}
+
 /// A temporary file in the folder of `path`. It has the mode of the file that it will replace and, if the system allows
 /// that, its owner.
 fn part(path: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".bentpipe-");
+    builder.prefix(TEMPORARY);
+    let suffix = path.file_name().map(|name| format!("-{}", name.to_string_lossy()));
+    builder.suffix(suffix.as_deref().filter(|suffix| suffix.len() <= MAX_SUFFIX).unwrap_or_default());
     // By default, only its owner may read a temporary file, but everybody may read a result, subject to the umask. And
     // an error would name the temporary file, which the user did not give.
     let file = builder.make_in(folder(path), |path| OpenOptions::new().write(true).create_new(true).open(path))?;

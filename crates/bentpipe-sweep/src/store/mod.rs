@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bentpipe_study::output::sync_folder;
+use bentpipe_study::output::{is_left_of, sync_folder};
 
 use crate::key::{ENGINE, Key};
 use crate::row::Row;
@@ -120,9 +120,10 @@ impl Store {
             _ => StoreError::at(folder, error),
         })?;
         let lock = lock(folder)?;
-        // Removes partial files of a killed process.
+        // Removes partial files of a killed process, but no file that another command is writing here.
+        let is_part = |name: &str| name.starts_with("part-") && name.ends_with(".parquet");
         for entry in std::fs::read_dir(folder).map_err(|error| StoreError::at(folder, error))?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(".bentpipe-") {
+            if is_left_of(&entry.file_name().to_string_lossy(), is_part) {
                 std::fs::remove_file(entry.path()).map_err(|error| StoreError::at(&entry.path(), error))?;
             }
         }

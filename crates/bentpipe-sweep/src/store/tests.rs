@@ -154,7 +154,10 @@ fn a_compaction_that_is_cut_off_loses_and_repeats_nothing() {
     let old = ["journal-000001.log", "lock"];
     let new = ["journal-000002.log", "lock", "part-000001.parquet"];
     // A part that was being written, under a temporary name.
-    assert_eq!(files(&[(&journal, "journal-000001.log"), (&journal, ".bentpipe-x1y2")]), old);
+    assert_eq!(files(&[(&journal, "journal-000001.log"), (&journal, ".bentpipe-x1y2-part-000001.parquet")]), old);
+    // A picture that another command is writing.
+    let picture = ".bentpipe-x1y2-times.svg";
+    assert_eq!(files(&[(&journal, "journal-000001.log"), (&journal, picture)]), [&[picture], &old[..]].concat());
     // Renamed, without a new journal yet.
     assert_eq!(files(&[(&journal, "journal-000001.log"), (&part, "part-000001.parquet")]), new);
     // A new journal, with the old one still present.

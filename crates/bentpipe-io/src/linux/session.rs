@@ -12,6 +12,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,8 @@ use nix::fcntl::{Flock, FlockArg};
 /// of gateways.)
 const FOLDER: &str = "/run/bentpipe-emulator";
 
+/// Has a file for each named namespace.
+const NAMESPACES: &str = "/run/netns";
 /// Has a folder for each namespace, whose files `ip netns exec` mounts over those in `/etc`.
 const OF_NAMESPACES: &str = "/etc/netns";
 
@@ -120,8 +123,10 @@ impl Made {
         }
     }
 
-    /// Removes the item; succeeds if it no longer exists.
-    fn undo(&self, folder: &Path, others: &[Made]) {
+    /// Removes the item. Returns false if it still exists, or if nobody knows: this run may lack rights that an earlier one had.
+    fn undo(&self, folder: &Path, others: &[Made]) -> bool {
+        let is_done =
+            |result: io::Result<()>| result.is_ok() || result.is_err_and(|e| e.kind() == io::ErrorKind::NotFound);
         match self {
             Made::Namespace(name) => {
                 let _ = quiet("ip", &["netns", "del", name]);
@@ -129,26 +134,27 @@ impl Made {
                 let _ = std::fs::remove_file(folder.join("hosts"));
                 // Folders with files of others stay.
                 let _ = std::fs::remove_dir(&folder).and_then(|()| std::fs::remove_dir(OF_NAMESPACES));
+                !Path::new(NAMESPACES).join(name).exists()
             }
             Made::Table(name) => {
-                let _ = quiet("nft", &["delete", "table", "inet", name]);
+                quiet("nft", &["delete", "table", "inet", name]).is_ok_and(|output| output.status.success())
+                    || quiet("nft", &["list", "tables", "inet"]).is_ok_and(|output| {
+                        let tables = String::from_utf8_lossy(&output.stdout);
+                        output.status.success() && !tables.lines().any(|line| line == format!("table inet {name}"))
+                    })
             }
             Made::Setting(path, before) => {
                 let needed = others.iter().any(|other| matches!(other, Made::Setting(same, _) if same == path));
-                if !needed {
-                    let _ = std::fs::write(Path::new("/proc/sys").join(path), before);
-                }
+                needed || is_done(std::fs::write(Path::new("/proc/sys").join(path), before))
             }
-            Made::Folder(name) => {
-                let _ = std::fs::remove_dir_all(folder.join(name));
-            }
+            Made::Folder(name) => is_done(std::fs::remove_dir_all(folder.join(name))),
         }
     }
 }
 
-fn quiet(program: &str, arguments: &[&str]) -> io::Result<bool> {
+fn quiet(program: &str, arguments: &[&str]) -> io::Result<Output> {
     // Ctrl-C at the terminal must not end what removes the rest.
-    Ok(super::program(program).args(arguments).process_group(0).output()?.status.success())
+    super::program(program).args(arguments).process_group(0).output()
 }
 
 /// What the runs of this process have made, by their records, with the records' folders: for [`Session::abandon`].
@@ -234,7 +240,9 @@ impl Session {
         for (path, (folder, made)) in open {
             let _turn = turn(&folder);
             let others = living(&folder, Some(&path)).unwrap_or_default();
-            made.iter().rev().for_each(|made| made.undo(&folder, &others));
+            made.iter().rev().for_each(|made| {
+                made.undo(&folder, &others);
+            });
         }
     }
 
@@ -308,7 +316,9 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let turn = turn(&self.folder);
-        self.end(|made, others| made.undo(&self.folder, others));
+        self.end(|made, others| {
+            made.undo(&self.folder, others);
+        });
         let is_last = || std::fs::read_dir(&self.folder).is_ok_and(|entries| entries.count() == 1);
         if self.folder != Path::new(FOLDER) && is_last() {
             // A user namespace's folder ends with its last run. Only the lock is left in it.
@@ -378,15 +388,16 @@ fn living(folder: &Path, except: Option<&Path>) -> io::Result<Vec<Made>> {
     Ok(all)
 }
 
-/// Removes what dead runs left.
+/// Removes what dead runs left. The records of what cannot be removed stay: a run with more rights may be able to.
 fn sweep(folder: &Path) -> io::Result<()> {
     let living = living(folder, None)?;
     for (path, lock) in records(folder)? {
         let Some(lock) = lock else { continue };
-        for made in read(&lock)?.iter().rev() {
-            made.undo(folder, &living);
+        let made = read(&lock)?;
+        let undone = made.iter().rev().filter(|made| made.undo(folder, &living)).count();
+        if undone == made.len() {
+            std::fs::remove_file(&path).map_err(at(&path))?;
         }
-        std::fs::remove_file(&path).map_err(at(&path))?;
     }
     Ok(())
 }

@@ -405,6 +405,11 @@ fn what_a_killed_one_left_the_next_removes() {
     killed.child.kill().expect("it runs");
     killed.child.wait().expect("ours");
     assert!(dead.exists(), "nobody can clean up after SIGKILL at once");
+    // Root of a container cannot remove it, and must not delete the record of it.
+    let lesser =
+        ["--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin", env!("CARGO_BIN_EXE_bentpipe"), "emulate"];
+    let refused = Command::new("setpriv").args(lesser).args([&path, "--", "true"]).output().expect("util-linux");
+    assert_eq!((refused.status.code(), dead.exists()), (Some(2), true));
     let next = Emulation::start(&[&path]);
     assert!(!dead.exists());
     assert!(alive.exists(), "what lives stays");

@@ -29,7 +29,7 @@ fn a_record_lives_as_long_as_its_run() {
     assert_eq!(count(), 1);
     // A record without a lock belongs to a dead run, and the next run removes it and what it records.
     let (dead, keys) = (folder.join(format!("{}-999999-0", network())), folder.join("of-999999"));
-    std::fs::write(&dead, "table no_such_table\nfolder of-999999\n").expect("writable");
+    std::fs::write(&dead, "folder no-such-folder\nfolder of-999999\n").expect("writable");
     std::fs::create_dir(&keys).and_then(|()| std::fs::write(keys.join("key"), "secret")).expect("writable");
     drop(Session::begin_in(&folder).expect("a folder for all"));
     assert!(!dead.exists() && !keys.exists());
@@ -42,6 +42,20 @@ fn a_record_lives_as_long_as_its_run() {
     assert!(!own.iter().any(|own| own.exists()));
     drop(first);
     assert!(!folder.exists(), "nothing is left where no system cleans up");
+}
+
+/// A run of root without all rights, as in a container, deleted the records of what it could not remove, so it stayed for ever.
+#[test]
+fn the_record_of_what_cannot_be_removed_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (dead, keys) = (folder.path().join(format!("{}-999999-0", network())), folder.path().join("of-999999"));
+    // What is no folder is not removed as one, whatever the rights.
+    std::fs::write(&dead, "folder of-999999\n").and_then(|()| std::fs::write(&keys, "")).expect("writable");
+    drop(Session::begin_in(folder.path()).expect("a folder for all"));
+    assert!(dead.exists());
+    std::fs::remove_file(&keys).and_then(|()| std::fs::create_dir(&keys)).expect("writable");
+    drop(Session::begin_in(folder.path()).expect("a folder for all"));
+    assert!(!dead.exists() && !keys.exists());
 }
 
 /// The folder of a user namespace outlives the namespace if its run is killed. The next run of the same user removes it.

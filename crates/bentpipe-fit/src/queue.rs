@@ -9,13 +9,16 @@ use crate::estimate::Estimate;
 use crate::limit::Limit;
 use crate::rate::RateFit;
 use crate::trials::Trial;
-use crate::view::{ASSUMED_FACTOR, Side, View};
+use crate::view::{ASSUMED_FACTOR, Event, Side, View};
 
 /// Number of segments below the longest queue that still counts as almost full: two that an acknowledgement may hide,
 /// and one in transmission.
 const NEAR_SEGMENTS: f64 = 3.0;
 /// Number of jitters below the longest time in the queue that still counts as almost full.
 const NEAR_JITTERS: f64 = 5.0;
+/// Seconds between the bursts of a sender that paces, and the segments of the shortest ones: Linux's `tcp_tso_autosize`.
+const PACED: f64 = 1e-3;
+const PACED_SEGMENTS: f64 = 2.0;
 /// If chance explains the losses with less than this probability, they are the queue's.
 const LEVEL: f64 = 1e-3;
 
@@ -36,7 +39,7 @@ impl QueueFit {
     /// The same if other connections share the path. Their segments may have been ahead of this one on the host's own line,
     /// where segments wait outside of the queue. If that line has five times the bottleneck's rate, this is a fifth of the
     /// whole wait.
-    pub(crate) fn shared(mut self) -> Self {
+    fn shared(mut self) -> Self {
         let less = 1.0 - 1.0 / ASSUMED_FACTOR;
         for estimate in [&mut self.time, &mut self.bytes] {
             match estimate {
@@ -49,17 +52,30 @@ impl QueueFit {
     }
 }
 
-/// Estimates the queue.
-pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit) -> QueueFit {
+/// Estimates the queue. `is_shared`: other connections fill it, too.
+pub(crate) fn queue(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit, is_shared: bool) -> QueueFit {
+    let fit = alone(view, rate, trials, limit, is_shared);
+    if is_shared { fit.shared() } else { fit }
+}
+
+fn alone(view: &View, rate: &RateFit, trials: &[Trial], limit: Limit, is_shared: bool) -> QueueFit {
     let delays = || view.events.iter().filter_map(|event| Some((event.delay?, event.held)));
-    let longest = delays().map(|(delay, held)| delay - held).fold(0.0, f64::max);
+    // Near the receiver, only the first data that echoes a timestamp surely waited this long: a sender that paces sends the rest later.
+    // Where others fill the queue, too, few arrivals see it full, so all of them count.
+    let is_sure = |event: &&Event| view.side == Side::Sender || event.is_first || is_shared;
+    let longest =
+        view.events.iter().filter(is_sure).filter_map(|event| Some(event.delay? - event.held)).fold(0.0, f64::max);
     // Leaves out the time that hundreds of segments sent at once waited for one another elsewhere.
-    let surely =
-        view.events.iter().filter_map(|event| Some(event.delay? - event.held - event.ahead)).fold(0.0, f64::max);
-    // Other data that echoes a timestamp may have been sent later than the first, by a sender that paces it, and the first
-    // up to a segment's time later. A lower bound.
+    let surely = view
+        .events
+        .iter()
+        .filter(is_sure)
+        .filter_map(|event| Some(event.delay? - event.held - event.ahead))
+        .fold(0.0, f64::max);
+    // Other data that echoes a timestamp may have been sent later than the first, by a sender that paces it, and the first later by the
+    // time between two bursts. A lower bound.
     let late = match view.side {
-        Side::Receiver => rate.segment_time,
+        Side::Receiver => PACED.max(PACED_SEGMENTS * rate.segment_time),
         Side::Sender => 0.0,
     };
     let firsts = view.events.iter().filter(|event| event.is_first);

@@ -4,7 +4,7 @@
 //! time between their arrivals is its bytes divided by the rate, whatever the sender did. Only stretches without a loss
 //! count: a segment lost behind the line has taken line time; one that found the queue full has not.
 
-use bentpipe_study::stats::{mean_interval, standard_deviation};
+use bentpipe_study::stats::{Sample, mean_interval, standard_deviation};
 
 use crate::estimate::{CONFIDENCE, Estimate};
 use crate::ledger::{Fate, Ledger};
@@ -21,6 +21,8 @@ const MIN_SEGMENTS: u64 = 30;
 /// Maximum and minimum number of parts of the busy time whose rates give the interval.
 const BATCHES: u64 = 30;
 const MIN_BATCHES: usize = 5;
+/// Near the receiver, the rate is at least that of all but the fastest parts.
+const FAST_PARTS: f64 = 0.9;
 
 /// The rate, and other results of the busy stretches.
 #[derive(Debug)]
@@ -110,16 +112,40 @@ fn highest(stretches: &[Stretch]) -> f64 {
 
 /// The share of the segments that arrive faster than the usual rate.
 const FASTER: f64 = 0.25;
+/// Hosts that pass several arrivals on at once let single ones follow one another faster than this factor times any rate that lasts for
+/// this many seconds: that which a small share of the segments exceeds.
+const JOINED: f64 = 1.2;
+const LASTING: f64 = 2e-3;
+const FASTEST: f64 = 0.05;
+/// Minimum seconds over which the usual rate is then taken.
+const SPAN: f64 = 5e-3;
 
 /// The rate at which arrivals usually follow one another, in bit/s. It is the line's rate if the line is often busy for
-/// a few segments.
+/// a few segments or, behind a host that joins them, for a few milliseconds.
 pub(crate) fn usual(ledger: &Ledger, view: &View) -> Option<f64> {
-    let mut rates: Vec<(f64, u64)> = stretches(ledger, view)
-        .iter()
-        .map(|stretch| (stretch.bytes as f64 * 8.0 / stretch.seconds, stretch.segments))
-        .collect();
+    let stretches = stretches(ledger, view);
+    let single = faster(&stretches, FASTER, 0.0)?;
+    let is_joined = faster(&stretches, FASTEST, LASTING).is_some_and(|lasting| single > JOINED * lasting);
+    if is_joined { faster(&stretches, FASTER, SPAN) } else { Some(single) }
+}
+
+/// The rate in bit/s, over at least `span` seconds, that a share of the segments exceeds.
+fn faster(stretches: &[Stretch], share: f64, span: f64) -> Option<f64> {
+    let mut rates: Vec<(f64, u64)> = Vec::new();
+    let (mut seconds, mut bytes, mut segments, mut end) = (0.0, 0, 0, None);
+    for stretch in stretches {
+        if end != Some(stretch.ends.0) {
+            (seconds, bytes, segments) = (0.0, 0, 0);
+        }
+        (seconds, bytes, segments) = (seconds + stretch.seconds, bytes + stretch.bytes, segments + stretch.segments);
+        end = Some(stretch.ends.1);
+        if seconds >= span {
+            rates.push((bytes as f64 * 8.0 / seconds, segments));
+            (seconds, bytes, segments) = (0.0, 0, 0);
+        }
+    }
     rates.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let wanted = FASTER * rates.iter().map(|&(_, segments)| segments as f64).sum::<f64>();
+    let wanted = share * rates.iter().map(|&(_, segments)| segments as f64).sum::<f64>();
     let mut sum = 0.0;
     let found = rates.iter().find(|&&(_, segments)| {
         sum += segments as f64;
@@ -212,11 +238,17 @@ fn raw_rate(ledger: &Ledger, view: &View, shared: f64) -> RateFit {
     // the time for which reports at its ends were delayed.
     let half = if parts.len() < MIN_BATCHES { value / 2.0 } else { chance } + (full + held(&busy) * value) / seconds;
     let low = (value - half).max(0.0);
+    // Pauses of the sender that are too short to be told from the receiver's lateness lower the rate of some parts, and raise none.
+    let fast = match view.side {
+        Side::Receiver => Sample::new(parts).map_or(value, |parts| parts.quantile(FAST_PARTS)),
+        Side::Sender => value,
+    };
+    let high = fast.max(value + half);
     let rate = if shared > SHARED {
         let why = format!("other connections had {:.0} % of the data on this path", shared * 100.0);
         Estimate::at_least(if low > 0.0 { low } else { carried(ledger, view) }, why)
     } else {
-        Estimate::measured(value, low, value + half)
+        Estimate::measured(value, low, high)
     };
     RateFit { rate, spread, segment_time: full / value }
 }

@@ -231,11 +231,8 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
         _ => view,
     };
     let fates = trials(ledger, &view, rate.rate.value_if_measured());
-    let mut queue = queue(&view, &rate, &fates, limit(ledger, &view));
     let is_shared = chosen.others_share > SHARED;
-    if is_shared {
-        queue = queue.shared();
-    }
+    let queue = queue(&view, &rate, &fates, limit(ledger, &view), is_shared);
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
     let mut losses = losses(with_room);

@@ -22,6 +22,8 @@ const CLOCK: f64 = 1e-3;
 /// Minimum time in seconds for which hosts delay an acknowledgement: Linux's 40 ms (`TCP_DELACK_MIN`) minus a tick of 4
 /// ms.
 const DELAYED_ACK: f64 = 0.036;
+/// Share of the arrivals that are less late than what counts as a pause.
+const LATE: f64 = 0.9;
 /// A gap between acknowledgements of at least this many median gaps is a pause, whatever the rate.
 const PAUSE_GAPS: f64 = 8.0;
 
@@ -142,7 +144,11 @@ impl View {
     /// application pauses answers late, which is not queueing. `rate` is that of the bottleneck in bit/s.
     pub(crate) fn while_busy(mut self, ledger: &Ledger, rate: f64) -> Self {
         if self.side == Side::Receiver {
-            busy::bound(ledger, &mut self.events, rate);
+            let settled = self.clone().settled(ledger, rate);
+            let pairs = self.events.iter().zip(&settled.events);
+            let late: Vec<f64> = pairs.map(|(event, settled)| (event.at - settled.at) as f64).collect();
+            let late = Sample::new(late).map_or(0.0, |late| late.quantile(LATE));
+            busy::bound(ledger, &mut self.events, &settled.events, (rate, late));
         }
         self
     }

@@ -10,4 +10,5 @@ mod long {
     mod several;
     mod truth;
 }
+mod paced;
 mod seeds;

@@ -1,36 +1,57 @@
 //! The state after Ctrl-C.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{ENDLESS, bentpipe, folder, json, names};
 
 /// Sends SIGINT.
-fn interrupt(child: &std::process::Child) {
+fn interrupt(child: &Child) {
     send("-INT", child);
 }
 
-fn send(signal: &str, child: &std::process::Child) {
+fn send(signal: &str, child: &Child) {
     let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill");
     assert!(kill.success());
 }
 
 /// Starts a run that would take days, waits until it is under way, and presses Ctrl-C.
 fn interrupted(folder: &Path, arguments: &[&str]) -> Output {
-    ctrl_c(folder, &[arguments, &ENDLESS].concat())
+    let child = start(folder, &[arguments, &ENDLESS].concat());
+    // A tenth of a second of the processor is past the start, however long a busy machine takes to grant it.
+    let patience = Instant::now();
+    while used(&child).is_some_and(|ticks| ticks < 10) && patience.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    press(child)
 }
 
 /// Starts a long command, waits until it is under way, and presses Ctrl-C.
 fn ctrl_c(folder: &Path, arguments: &[&str]) -> Output {
-    let child = bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // Long enough to have reached the run even on a busy machine. The run itself would take hours.
+    press(start(folder, arguments))
+}
+
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    bentpipe(folder, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+fn press(child: Child) -> Output {
+    // Long enough to have reached the run. The run itself would take hours.
     std::thread::sleep(Duration::from_secs(1));
     let pressed = Instant::now();
     interrupt(&child);
     let output = child.wait_with_output().expect("it ends");
     assert!(pressed.elapsed() < Duration::from_secs(20), "{:?}", pressed.elapsed());
     output
+}
+
+/// CPU time that it has used, in ticks of 10 ms; `None` where the system does not show it.
+fn used(child: &Child) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    // Behind the name: fields 14 and 15 of proc_pid_stat(5).
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }
 
 #[test]

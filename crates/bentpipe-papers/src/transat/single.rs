@@ -150,9 +150,9 @@ fn judge(cell: &Cell, tolerance: f64) -> (Verdict, String) {
 /// Findings about cells that no setting reproduces.
 fn known(cell: &Cell) -> Option<&'static str> {
     match (cell.row.as_str(), cell.variant) {
-        ("50-on", Variant::Sack | Variant::SackLt) => {
-            Some("not explained: queues of 43 to 52 packets with access delays of 2 to 20 ms give 11.2 to 13.1 s (docs/specs/ns2.md)")
-        }
+        ("50-on", Variant::Sack | Variant::SackLt) => Some(
+            "not explained: queues of 43 to 52 packets with access delays of 2 to 20 ms give 11.2 to 13.1 s (docs/specs/ns2.md)",
+        ),
         ("50-cbr0.8-on", Variant::SackLt) => Some("it depends on the start of the CBR: 1 ms later gives 13.0 s"),
         ("50-cbr0.8-on", Variant::Ref | Variant::RefIw4 | Variant::RefDaass) => {
             Some("the length of the CBR's packets is not printed: with 1500 B all three take 64.2 to 64.6 s")

@@ -176,7 +176,7 @@ fn ctrl_c_twice_leaves_no_half_file() {
 }
 
 /// Returns the exit code of a command that must end soon. Kills it otherwise.
-fn ended(child: &mut std::process::Child) -> Option<i32> {
+fn ended(child: &mut Child) -> Option<i32> {
     // Within a second on an idle machine.
     let patience = Instant::now() + Duration::from_secs(10);
     while Instant::now() < patience {

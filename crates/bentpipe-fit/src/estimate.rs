@@ -56,6 +56,22 @@ impl Estimate {
         Estimate::Unknown { why: why.into() }
     }
 
+    /// Only the lower end of an interval, for this reason.
+    pub(crate) fn or_more(self, why: &str) -> Self {
+        match self {
+            Estimate::Measured { low, .. } => Self::at_least(low, why),
+            other => other,
+        }
+    }
+
+    /// Only the upper end of an interval, for this reason.
+    pub(crate) fn or_less(self, why: &str) -> Self {
+        match self {
+            Estimate::Measured { high, .. } => Self::at_most(high, why),
+            other => other,
+        }
+    }
+
     /// The value or bound, if there is one.
     pub fn value(&self) -> Option<f64> {
         match *self {

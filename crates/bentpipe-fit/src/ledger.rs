@@ -398,8 +398,10 @@ impl Ledger {
         self.repeats -= range.again.len();
         let all = || std::iter::once(range.first).chain(range.again.iter().copied());
         let sent = |index: u32| &self.transmissions[index as usize];
-        // The limit is a tenth less, because the shortest trip seen may include the wait of a delayed acknowledgement.
-        let is_old = |index: u32| at - sent(index).at >= self.min_trip / 10 * 9;
+        // The limit is a tenth less, because the shortest trip seen may include the wait of a delayed acknowledgement. Without the
+        // handshake it may also have been through a queue as long as the path.
+        let least = if self.whole_handshake { self.min_trip / 10 * 9 } else { self.min_trip / 2 };
+        let is_old = |index: u32| at - sent(index).at >= least;
         let echoes =
             |index: u32| echo.zip(sent(index).stamp).is_none_or(|(echo, stamp)| echo.wrapping_sub(stamp) as i32 >= 0);
         let arrived = all().rfind(|&index| is_old(index) && echoes(index)).unwrap_or(range.first);

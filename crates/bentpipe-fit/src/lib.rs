@@ -31,6 +31,7 @@
 
 mod capture;
 mod choice;
+mod empty;
 mod error;
 mod estimate;
 mod header;

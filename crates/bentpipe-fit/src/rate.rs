@@ -131,7 +131,25 @@ pub(crate) fn usual(ledger: &Ledger, view: &View) -> Option<f64> {
 
 /// The rate in bit/s, over at least `span` seconds, that a share of the segments exceeds.
 fn faster(stretches: &[Stretch], share: f64, span: f64) -> Option<f64> {
-    let mut rates: Vec<(f64, u64)> = Vec::new();
+    let mut rates = spans(stretches, span);
+    rates.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+    let wanted = share * rates.iter().map(|&(_, segments)| segments as f64).sum::<f64>();
+    let mut sum = 0.0;
+    let found = rates.iter().find(|&&(_, segments)| {
+        sum += segments as f64;
+        sum >= wanted
+    });
+    found.map(|&(rate, _)| rate)
+}
+
+/// The lowest rate in bit/s over at least `span` seconds without a loss.
+pub(crate) fn slowest(ledger: &Ledger, view: &View, span: f64) -> Option<f64> {
+    spans(&stretches(ledger, view), span).iter().map(|&(rate, _)| rate).min_by(f64::total_cmp)
+}
+
+/// The rates in bit/s and segments of neighbouring stretches that together take at least `span` seconds.
+fn spans(stretches: &[Stretch], span: f64) -> Vec<(f64, u64)> {
+    let mut rates = Vec::new();
     let (mut seconds, mut bytes, mut segments, mut end) = (0.0, 0, 0, None);
     for stretch in stretches {
         if end != Some(stretch.ends.0) {
@@ -144,14 +162,7 @@ fn faster(stretches: &[Stretch], share: f64, span: f64) -> Option<f64> {
             (seconds, bytes, segments) = (0.0, 0, 0);
         }
     }
-    rates.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let wanted = share * rates.iter().map(|&(_, segments)| segments as f64).sum::<f64>();
-    let mut sum = 0.0;
-    let found = rates.iter().find(|&&(_, segments)| {
-        sum += segments as f64;
-        sum >= wanted
-    });
-    found.map(|&(rate, _)| rate)
+    rates
 }
 
 /// The maximum amount delivered within one round trip, in bit/s, which is a lower bound for the link. What arrives

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::capture::{Ending, frames};
 use crate::choice::{Choice, Chosen, Flow};
+use crate::empty::was_empty;
 use crate::error::{FitError, Problem};
 use crate::estimate::Estimate;
 use crate::header::{self, Header, Skip};
@@ -215,6 +216,9 @@ fn notes(skipped: &Skipped, ending: Ending, interfaces: u32) -> Vec<String> {
     notes
 }
 
+/// Why times are measured from a trip that may have been through a queue.
+const NEVER_EMPTY: &str = "the capture begins in the middle of a connection, and the queue was never seen to be empty";
+
 fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<String>) -> Transfer {
     let view = View::new(ledger);
     let view = match usual(ledger, &view) {
@@ -232,7 +236,7 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
     };
     let fates = trials(ledger, &view, rate.rate.value_if_measured());
     let is_shared = chosen.others_share > SHARED;
-    let queue = queue(&view, &rate, &fates, limit(ledger, &view), is_shared);
+    let mut queue = queue(&view, &rate, &fates, limit(ledger, &view), is_shared);
     let is_full = |delay: Option<f64>| queue.full_from.zip(delay).is_some_and(|(from, delay)| delay >= from);
     let with_room = fates.iter().filter(|trial| !is_full(trial.delay)).map(|trial| trial.lost);
     let mut losses = losses(with_room);
@@ -255,6 +259,12 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
             "other connections fill the queue, too, between this one's segments, so its losses may be among these",
         );
     }
+    let mut base_round_trip = base(ledger, &view, &rate.rate);
+    if !was_empty(ledger, &view, &rate.rate, is_shared) {
+        base_round_trip = base_round_trip.or_less(NEVER_EMPTY);
+        (queue.time, queue.bytes) = (queue.time.or_more(NEVER_EMPTY), queue.bytes.or_more(NEVER_EMPTY));
+        losses = losses.with_those_of_a_queue(NEVER_EMPTY);
+    }
     let queue_losses = fates.iter().filter(|trial| trial.lost && is_full(trial.delay)).count() as u64;
     remarks(ledger, &view, chosen, notes);
     if rate.spread > VARIES {
@@ -271,7 +281,7 @@ fn estimate(ledger: &Ledger, chosen: &Chosen, ends: (i64, i64), notes: &mut Vec<
         seconds: (ends.1 - ends.0).max(0) as f64 / 1e9,
         bytes: distinct - first,
         mss: ledger.mss,
-        base_round_trip: base(ledger, &view, &rate.rate),
+        base_round_trip,
         rate: rate.rate,
         rate_spread: rate.spread,
         queue_time: queue.time,

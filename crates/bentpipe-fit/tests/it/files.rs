@@ -10,10 +10,13 @@ pub(crate) type Packet = (u64, Vec<u8>, u32);
 /// 4 MB overflow a queue of 300 packets. Returns the packets, and how many it dropped. With an initial window of ten segments two of these
 /// are the last ones of the transfer. A capture at the client cannot tell of them: nothing later arrives before they are sent again.
 pub(crate) fn packets(host: &str) -> (Vec<Packet>, u64) {
+    packets_of(&over((20.0, 240), "initial_window = 11", "forward.queue = \"300 packets\"", "4 MB"), host)
+}
+
+fn packets_of(scenario: &str, host: &str) -> (Vec<Packet>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("run.pcapng");
-    let queue = "forward.queue = \"300 packets\"";
-    let drops = capture(&over((20.0, 240), "initial_window = 11", queue, "4 MB"), 1, host, &path);
+    let drops = capture(scenario, 1, host, &path);
     let bytes = std::fs::read(&path).expect("readable");
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let (mut at, mut packets) = (0, Vec::new());
@@ -91,6 +94,33 @@ fn a_capture_that_begins_in_the_middle() {
             let noted = |what: &str| fit.notes.iter().any(|note| note.contains(what));
             assert!(noted("the handshake was not captured") && !noted("bytes were acknowledged"), "{:?}", fit.notes);
             assert!(!noted("longer than a segment"), "{:?}", fit.notes);
+        }
+    }
+}
+
+/// CUBIC keeps the queue of 100 ms half full. Without the beginning of the capture, the path seemed to be longer by half the queue, the queue
+/// to be half as long, and its losses to be the link's.
+#[test]
+fn a_queue_that_is_never_empty() {
+    let scenario = over((10.0, 40), "receive_buffer = \"2000 kB\"", "forward.queue = \"100 ms\"", "3 MB");
+    for host in ["server", "client"] {
+        let (packets, _) = packets_of(&scenario, host);
+        let whole = of(&pcap(&packets, 101, &[], true));
+        assert!(matches!(whole.base_round_trip, Estimate::Measured { .. }), "{host}: {:?}", whole.base_round_trip);
+        // The first begins in slow start.
+        for percent in [15, 30, 50] {
+            let later = of(&pcap(&packets[packets.len() * percent / 100..], 101, &[], true));
+            for (what, estimate, truth) in [
+                ("base", &later.base_round_trip, 0.1),
+                ("wait", &later.queue_time, 0.1),
+                ("queue", &later.queue_bytes, 125e3),
+                ("losses", &later.losses.probability, 0.0),
+                ("rate", &later.rate, 10e6),
+            ] {
+                assert!(estimate.allows(truth), "{what} at the {host} from {percent} %: {estimate:?}");
+            }
+            let kinds = (&later.base_round_trip, &later.queue_time);
+            assert!(matches!(kinds, (Estimate::AtMost { .. }, Estimate::AtLeast { .. })), "{host}: {kinds:?}");
         }
     }
 }

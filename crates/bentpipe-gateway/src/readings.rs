@@ -5,6 +5,7 @@
 pub(crate) mod listener;
 mod one_box;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -210,14 +211,15 @@ impl Readings {
 
     /// The values by metric, in the order in which metrics first appear.
     fn by_metric(&self) -> Vec<&Reading> {
-        let mut order = HashMap::new();
+        let (mut place, mut groups) = (HashMap::new(), Vec::<Vec<&Reading>>::new());
         for reading in &self.list {
-            let next = order.len();
-            order.entry(reading.metric).or_insert(next);
+            let at = *place.entry(reading.metric).or_insert(groups.len());
+            if at == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[at].push(reading);
         }
-        let mut list: Vec<_> = self.list.iter().collect();
-        list.sort_by_key(|reading| order[reading.metric]);
-        list
+        groups.concat()
     }
 
     /// The text exposition format of Prometheus, version 0.0.4. No crate is used: `prometheus-client` writes
@@ -226,39 +228,44 @@ impl Readings {
         use std::fmt::Write;
         let mut text = String::new();
         let mut before = "";
+        let whole = format!("gateway=\"{}\",shape=\"{}\"", escaped(&self.name), self.shape);
         for Reading { key, peer, metric, help, label, value, .. } in self.by_metric() {
             if *metric != before {
                 let kind = value.kind();
                 let _ = write!(text, "# HELP {metric} {help}\n# TYPE {metric} {kind}\n");
                 before = metric;
             }
-            let mut labels = format!("gateway=\"{}\",shape=\"{}\"", escaped(&self.name), self.shape);
+            // Unknown values are omitted: a zero would be wrong.
+            if matches!(value, Value::Millis(None) | Value::Text(None)) {
+                continue;
+            }
+            let _ = write!(text, "{metric}{{{whole}");
             if let Some(peer) = peer {
-                let _ = write!(labels, ",peer=\"{}\"", escaped(peer));
+                let _ = write!(text, ",peer=\"{}\"", escaped(peer));
             }
             if let Some((name, value)) = label {
-                let _ = write!(labels, ",{name}=\"{}\"", escaped(value));
+                let _ = write!(text, ",{name}=\"{}\"", escaped(value));
             }
-            let seconds = |span: Duration| format!("{}", span.as_secs_f64());
-            let number = match value {
-                Value::Total(count) | Value::Level(count) => count.to_string(),
-                Value::Flag(flag) => u8::from(*flag).to_string(),
-                Value::Millis(Some(span)) | Value::Micros(span) | Value::Spent(span) => seconds(*span),
-                Value::Text(Some(value)) => {
-                    let _ = write!(labels, ",{key}=\"{}\"", escaped(value));
-                    "1".to_owned()
+            let _ = match value {
+                Value::Total(count) | Value::Level(count) => writeln!(text, "}} {count}"),
+                Value::Flag(flag) => writeln!(text, "}} {}", u8::from(*flag)),
+                Value::Millis(Some(span)) | Value::Micros(span) | Value::Spent(span) => {
+                    writeln!(text, "}} {}", span.as_secs_f64())
                 }
-                // Unknown values are omitted: a zero would be wrong.
-                Value::Millis(None) | Value::Text(None) => continue,
+                Value::Text(Some(value)) => writeln!(text, ",{key}=\"{}\"}} 1", escaped(value)),
+                Value::Millis(None) | Value::Text(None) => Ok(()),
             };
-            let _ = writeln!(text, "{metric}{{{labels}}} {number}");
         }
         text
     }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+fn escaped(text: &str) -> Cow<'_, str> {
+    if text.contains(['\\', '"', '\n']) {
+        text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").into()
+    } else {
+        text.into()
+    }
 }
 
 #[cfg(test)]

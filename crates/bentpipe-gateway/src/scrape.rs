@@ -23,15 +23,17 @@ use crate::ports;
 /// Maximum length of a request head in bytes; Prometheus sends some 300.
 const MAX_HEAD: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
-/// Maximum time from the connection to the end of the answer; Prometheus waits 10 s.
+/// Maximum time from the connection to the whole request, and from then on, without the time to make the page, to the end of the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes of a page for which the answer may take a second more: that of a hub with 65 536 peers has 400 MB.
+const PER_SECOND: usize = 50 << 20;
 const MAX_SCRAPERS: usize = 8;
 /// Minimum time for a scraper. A page takes some milliseconds, but on a busy machine the scraper may send its request
 /// late, and its thread may run late. If a full queue of 128 connections sends nothing, the last waits for 2.4 s.
 const MIN_TIME: Duration = Duration::from_millis(150);
 /// How long a scraper that has lost its place may still write. If all of a full queue take it, the last waits for 6.4 s.
 const GRACE: Duration = Duration::from_millis(if cfg!(test) { 2000 } else { 50 });
-/// How long a page is used again. Making it takes up to milliseconds of a processor, which the gateway's loop may need.
+/// How long a page is used again, unless making it took longer: at most half of a processor's time, which the gateway's loop may need.
 const FRESH: Duration = Duration::from_millis(100);
 /// The pause after the system has refused a connection, so that the thread does not spin.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
@@ -87,15 +89,28 @@ impl Scrape {
 /// The page, made at most once per [`FRESH`] and by one thread at a time.
 struct Page<F> {
     make: F,
-    last: Mutex<Option<(Instant, Arc<str>)>>,
+    last: Mutex<Option<Made>>,
+}
+
+struct Made {
+    page: Arc<str>,
+    at: Instant,
+    took: Duration,
 }
 
 impl<F: Fn() -> String> Page<F> {
     fn get(&self) -> Arc<str> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
-            Some((made, page)) if made.elapsed() < FRESH => page.clone(),
-            _ => last.insert((Instant::now(), (self.make)().into())).1.clone(),
+            Some(made) if made.at.elapsed() < FRESH.max(made.took) => made.page.clone(),
+            _ => {
+                // The old page goes first: with many peers there is not always room for two.
+                *last = None;
+                let begun = Instant::now();
+                let page: Arc<str> = (self.make)().into();
+                *last = Some(Made { page: page.clone(), at: Instant::now(), took: begun.elapsed() });
+                page
+            }
         }
     }
 }
@@ -194,17 +209,17 @@ fn left(until: Instant) -> io::Result<Option<Duration>> {
 
 fn answer(mut stream: &TcpStream, page: impl FnOnce() -> Arc<str>) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
-    let mut head = Vec::new();
+    let mut request = Vec::new();
     let asked = loop {
-        match judge(&head) {
-            Asked::Incomplete if head.len() < MAX_HEAD => {}
+        match judge(&request) {
+            Asked::Incomplete if request.len() < MAX_HEAD => {}
             asked => break asked,
         }
         stream.set_read_timeout(left(until)?)?;
         let mut buffer = [0; 1024];
         match stream.read(&mut buffer)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => head.extend_from_slice(&buffer[..count]),
+            count => request.extend_from_slice(&buffer[..count]),
         }
     };
     let (status, body) = match asked {
@@ -219,18 +234,19 @@ fn answer(mut stream: &TcpStream, page: impl FnOnce() -> Arc<str>) -> io::Result
         if matches!(asked, Asked::Page { .. }) { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain" };
     let allow = if asked == Asked::Method { "Allow: GET, HEAD\r\n" } else { "" };
     let length = body.len();
-    let mut text = format!(
+    let until = Instant::now() + PATIENCE + Duration::from_secs((length / PER_SECOND) as u64);
+    let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{allow}Connection: close\r\n\r\n"
     );
-    if asked != (Asked::Page { body: false }) {
-        text += &body;
-    }
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        stream.set_write_timeout(left(until)?)?;
-        match stream.write(rest)? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            count => rest = &rest[count..],
+    // The page is shared by all scrapers, so it is not copied.
+    let body = if asked == (Asked::Page { body: false }) { "" } else { &body };
+    for mut rest in [head.as_bytes(), body.as_bytes()] {
+        while !rest.is_empty() {
+            stream.set_write_timeout(left(until)?)?;
+            match stream.write(rest)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                count => rest = &rest[count..],
+            }
         }
     }
     // If it were closed with bytes unread, the socket would send a reset, and the answer might not arrive (RFC 9112
@@ -324,6 +340,22 @@ mod tests {
         assert!(ask(at, long.as_bytes()).starts_with("HTTP/1.1 431 "));
         let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(MAX_HEADERS + 1));
         assert!(ask(at, many.as_bytes()).starts_with("HTTP/1.1 400 "));
+    }
+
+    /// A page of many peers took longer than [`FRESH`], and was made anew for each scraper.
+    #[test]
+    fn a_page_that_takes_long_is_used_longer() {
+        let count = std::sync::atomic::AtomicU32::new(0);
+        let make = || {
+            std::thread::sleep(5 * FRESH);
+            format!("{}", count.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+        };
+        let page = Page { make, last: Mutex::new(None) };
+        assert_eq!(&*page.get(), "0");
+        std::thread::sleep(2 * FRESH);
+        assert_eq!(&*page.get(), "0");
+        std::thread::sleep(5 * FRESH);
+        assert_eq!(&*page.get(), "1");
     }
 
     /// A flood of whole requests costs one page per 100 ms.

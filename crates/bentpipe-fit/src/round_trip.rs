@@ -27,7 +27,7 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
         return Estimate::unknown("no acknowledgement of the data was captured");
     };
     let Some(up) = up else {
-        let why = "no handshake and no timestamps: the time between the sender and the capture is not seen";
+        let why = "neither the handshake nor timestamps show the time between the sender and the capture";
         return match view.side {
             Side::Sender => Estimate::at_least(down as f64 / 1e9, why),
             // The path is on the side that the capture does not see.

@@ -184,7 +184,7 @@ fn nothing(path: &Path, skipped: &Skipped) -> FitError {
         _ if skipped.whole > 0 => {
             "expected TCP packets with data; those of the capture have none: capture both directions".to_owned()
         }
-        _ => "expected TCP packets with data".to_owned(),
+        _ => "expected TCP packets with data: of UDP, and so of QUIC, nothing is read".to_owned(),
     };
     FitError::Nothing { path: path.to_owned(), message }
 }

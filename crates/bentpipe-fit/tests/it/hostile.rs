@@ -66,7 +66,10 @@ fn what_cannot_be_used_says_what_was_expected() {
         of(&pcap(127, 4, &[0; 4])).expect_err("radiotap").split(": expected").next(),
         Some("FILE: link type 127 is not supported")
     );
-    assert_eq!(of(&pcap(1, 14, &[0; 14])).expect_err("no IP"), "FILE: expected TCP packets with data");
+    assert_eq!(
+        of(&pcap(1, 14, &[0; 14])).expect_err("no IP"),
+        "FILE: expected TCP packets with data: of UDP, and so of QUIC, nothing is read"
+    );
     assert_eq!(
         of(&pcap(101, 0, &[])).expect_err("nothing"),
         "FILE: every TCP packet is cut off within its headers: capture 128 bytes or more of each"

@@ -180,7 +180,8 @@ impl Readings {
     /// Adds how old the values are: whoever shows them does not see that the loop has stopped.
     pub(crate) fn add_age(&mut self) {
         let age = self.begun.map(|begun| Duration::from_nanos(begun.elapsed().as_nanos() as u64));
-        let help = "Age of the gateway's values; above a few seconds, the gateway's event loop is stuck.";
+        let help =
+            "Age of the gateway's values, up to 9 s with many peers; above 10 s, the gateway's event loop is stuck.";
         self.add("", "age_ms", "bentpipe_gateway_age_seconds", help, Value::Millis(age));
     }
 

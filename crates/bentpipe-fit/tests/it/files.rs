@@ -98,8 +98,8 @@ fn a_capture_that_begins_in_the_middle() {
     }
 }
 
-/// CUBIC keeps the queue of 100 ms half full. Without the beginning of the capture, the path seemed to be longer by half the queue, the queue
-/// to be half as long, and its losses to be the link's.
+/// CUBIC keeps the queue of 100 ms half full. Without the beginning of the capture, the path seemed to be longer by half the queue, the
+/// queue to be half as long, and its losses to be the link's.
 #[test]
 fn a_queue_that_is_never_empty() {
     let scenario = over((10.0, 40), "receive_buffer = \"2000 kB\"", "forward.queue = \"100 ms\"", "3 MB");

@@ -4,6 +4,7 @@
 
 mod args;
 mod backlog;
+mod collector;
 pub mod doctor;
 mod failure;
 mod installed;
@@ -23,33 +24,28 @@ mod watch;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use crate::key_file::read_key;
 use crate::log::note;
-use bentpipe_engine::units::Duration as Span;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 pub use args::{Down, File, Gateway, Keygen, Pubkey, Run, Status, Up};
 pub use failure::{End, Failure};
 
-use self::backlog::Backlog;
+use self::collector::Collector;
 use self::failure::{print, warned};
 use self::installed::Installed;
-use self::interfaces::Watched;
 use self::peers::Peers;
 use self::privileges::{give_up_privileges, needs_privilege, raise_descriptors, share_privileges};
 use self::user::{User, check_rights};
 use crate::run::MAX_DRAIN;
 use crate::settings::{GatewayFile, ShapeTable};
 use crate::tunnel::PrivateKey;
-use crate::{
-    BothShapes, Control, Gateway as Box_, LinkShape, Loop, Published, Readings, Scrape, Shape, SplitShape, Stop, Work,
-    ask,
-};
+use crate::{BothShapes, Control, Gateway as Box_, LinkShape, Loop, Scrape, Shape, SplitShape, Stop, Work, ask};
 
 /// Runs a command.
 ///
@@ -244,44 +240,12 @@ fn serve<W: Work>(
     // By now everything that another process could hold has been acquired, so a gateway that already runs under this
     // name keeps its rules.
     let installed = Installed::new(args.no_rules, file)?;
-    let published = Published::new(Mutex::new(Arc::new(gateway.readings(&file.name))));
-    let now = move |published: &Published| {
-        let mut readings = published.lock().map(|readings| Readings::clone(&readings)).unwrap_or_default();
-        readings.add_age();
-        // Without /proc, these readings are missing.
-        let _ = readings.add_process();
-        readings
-    };
-    let needed = interfaces::needed(file);
-    let mut watched = Watched::new();
-    let mut backlog = Backlog::new(prepare::listens(file));
-    let name = file.name.clone();
-    let mut publish = {
-        let published = published.clone();
-        let mut due = gateway.now();
-        move |gateway: &Loop<W>| {
-            let begun = gateway.now();
-            if begun < due {
-                return;
-            }
-            let mut readings = gateway.readings(&name);
-            readings.add_interfaces(watched.look(&needed));
-            if let Some(backlog) = &mut backlog {
-                backlog.look(gateway.now(), &mut readings);
-            }
-            if let Ok(mut published) = published.lock() {
-                *published = Arc::new(readings);
-            }
-            let took = gateway.now().saturating_since(begun);
-            due = gateway.now() + took.saturating_mul(READINGS_REST).min(MAX_READINGS_REST);
-        }
-    };
-    publish(&gateway);
-    let source = published.clone();
-    control.serve(move || status::json(&now(&source))).map_err(Failure::broken)?;
+    let mut collector = Collector::new(file, &mut gateway);
+    let source = collector.source();
+    control.serve(move || status::json(&source())).map_err(Failure::broken)?;
     if let Some(metrics) = metrics {
-        let source = published.clone();
-        metrics.serve(move || now(&source).exposition()).map_err(Failure::broken)?;
+        let source = collector.source();
+        metrics.serve(move || source().exposition()).map_err(Failure::broken)?;
     }
     let wants_reload = heed_signals(signals, gateway.stop()).map_err(Failure::broken)?;
     notify::ready();
@@ -309,7 +273,7 @@ fn serve<W: Work>(
                 }
             }
         }
-        publish(gateway);
+        collector.turn(gateway);
     });
     drop(control);
     let removed = installed.end(ran.is_ok());
@@ -317,11 +281,6 @@ fn serve<W: Work>(
     removed?;
     Ok(End::Done)
 }
-
-/// Between two collections of the readings, the loop does other work for this many times as long, but no longer than a stuck loop is
-/// tolerated: the readings of 30 000 peers take 0.4 s.
-const READINGS_REST: u64 = 50;
-const MAX_READINGS_REST: Span = Span::from_secs(8);
 
 /// A reload waits until its file has not been written for this time.
 const REST: Duration = Duration::from_secs(1);

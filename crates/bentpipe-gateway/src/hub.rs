@@ -161,7 +161,12 @@ impl Hub {
 
     /// The terminals.
     pub fn carriers(&self) -> impl Iterator<Item = (Slot, &Carrier)> {
-        self.terminals.iter().map(|(slot, terminal)| (*slot, &terminal.carrier))
+        self.carriers_from(Slot(0))
+    }
+
+    /// All carriers from this slot on, with their slots.
+    pub(crate) fn carriers_from(&self, from: Slot) -> impl Iterator<Item = (Slot, &Carrier)> {
+        self.terminals.range(from..).map(|(slot, terminal)| (*slot, &terminal.carrier))
     }
 
     /// Changes the rate of the line.

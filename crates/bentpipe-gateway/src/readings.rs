@@ -96,6 +96,17 @@ impl Readings {
         self.shape
     }
 
+    /// Makes room for as many values as `other` has. Growing would copy them.
+    pub(crate) fn reserve_as(&mut self, other: &Readings) {
+        self.list.reserve(other.list.len());
+    }
+
+    /// Drops at most `max` values, from the end. Returns true if some remain.
+    pub(crate) fn drop_some(&mut self, max: usize) -> bool {
+        self.list.truncate(self.list.len().saturating_sub(max));
+        !self.list.is_empty()
+    }
+
     /// Adds the values of a peer; `None`: the only peer, which has no name.
     pub(crate) fn of_peer(&mut self, name: Option<Arc<str>>, add: impl FnOnce(&mut Self)) {
         self.peer = name;

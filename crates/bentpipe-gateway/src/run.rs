@@ -12,6 +12,7 @@ use bentpipe_io::{Clock, Lateness};
 use mio::event::Event as Ready;
 use mio::{Events, Poll, Registry, Token, Waker};
 
+use super::hub::Slot;
 use super::readings::Readings;
 use super::timer::Timer;
 
@@ -101,8 +102,20 @@ pub trait Work {
     /// The name of the shape in settings.
     fn name(&self) -> &'static str;
 
-    /// Adds the current values at `now`.
-    fn read(&self, now: Time, readings: &mut Readings);
+    /// Adds the current values, except those of a hub's peers.
+    fn read(&self, readings: &mut Readings);
+
+    /// Adds the values at `now` of at most `max` of a hub's peers, from this one on. Returns the next peer, if there is one.
+    fn read_peers(&self, _now: Time, _readings: &mut Readings, _from: Slot, _max: usize) -> Option<Slot> {
+        None
+    }
+}
+
+/// Readings that are being collected: those of many peers take long, and the loop must not stop for them.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    pub(crate) readings: Readings,
+    next: Option<Slot>,
 }
 
 /// One box: the loop and its work.
@@ -114,6 +127,7 @@ pub struct Loop<W> {
     work: W,
     stop: Stop,
     stats: GatewayStats,
+    looks_soon: bool,
 }
 
 /// Draining ends after this time, even with open connections. The service's unit allows 60 s before it kills the
@@ -122,6 +136,8 @@ pub(crate) const MAX_DRAIN: Duration = if cfg!(test) { Duration::from_millis(300
 
 /// The loop wakes at least this often.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
+/// The time that the loop has for its work between two parts of what else it does.
+const SOON: Duration = Duration::from_millis(5);
 /// Minimum wait. If a line will be free again within a microsecond, a system call is not worthwhile; packets that it
 /// could have sent meanwhile are sent in one batch.
 const GRAIN: Duration = Duration::from_micros(50);
@@ -137,7 +153,7 @@ impl<W: Work> Loop<W> {
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
         let work = make(clock.now(), poll.registry())?;
         let stop = Stop { wish: Arc::new(AtomicU8::new(RUN)), waker };
-        Ok(Loop { clock, poll, timer, work, stop, stats: GatewayStats::default() })
+        Ok(Loop { clock, poll, timer, work, stop, stats: GatewayStats::default(), looks_soon: false })
     }
 
     /// The work.
@@ -172,10 +188,29 @@ impl<W: Work> Loop<W> {
 
     /// The current readings of the gateway, under this name.
     pub fn readings(&self, name: &str) -> Readings {
+        let mut collection = self.begin_readings(name);
+        while !self.collect(&mut collection, usize::MAX) {}
+        collection.readings
+    }
+
+    /// The readings without those of a hub's peers.
+    pub(crate) fn begin_readings(&self, name: &str) -> Collection {
         let mut readings = Readings::new(name, self.work.name());
         readings.add_loop(&self.stats());
-        self.work.read(self.now(), &mut readings);
-        readings
+        self.work.read(&mut readings);
+        Collection { readings, next: Some(Slot(0)) }
+    }
+
+    /// Adds the readings of at most `max` peers. Returns true if those of all are there.
+    pub(crate) fn collect(&self, collection: &mut Collection, max: usize) -> bool {
+        let Collection { readings, next } = collection;
+        *next = next.and_then(|from| self.work.read_peers(self.now(), readings, from, max));
+        next.is_none()
+    }
+
+    /// Makes [`Loop::run`] call `user` again after [`SOON`], and not after a second.
+    pub(crate) fn look_soon(&mut self) {
+        self.looks_soon = true;
     }
 
     /// The current time on the gateway's clock.
@@ -199,8 +234,8 @@ impl<W: Work> Loop<W> {
         loop {
             let now = self.clock.now();
             if now >= look_at {
-                look_at = now + MAX_SLEEP;
                 user(self);
+                look_at = now + if std::mem::take(&mut self.looks_soon) { SOON } else { MAX_SLEEP };
             }
             let (more, until) = self.work.turn(now, self.poll.registry())?;
             match self.stop.wish.load(Ordering::SeqCst) {
@@ -276,7 +311,7 @@ mod tests {
             "endless"
         }
 
-        fn read(&self, _: Time, _: &mut Readings) {}
+        fn read(&self, _: &mut Readings) {}
     }
 
     /// A vanished client, with a server that waits for it, would keep the gateway running for hours.

@@ -303,10 +303,14 @@ impl<S: Shape> Work for Tunnelled<S> {
         self.shape.name()
     }
 
-    fn read(&self, now: Time, readings: &mut Readings) {
+    fn read(&self, readings: &mut Readings) {
         readings.add_hub(&self.hub, &self.udp.refusals());
         self.shape.read_common(readings);
-        for (slot, carrier) in self.hub.carriers() {
+    }
+
+    fn read_peers(&self, now: Time, readings: &mut Readings, from: Slot, max: usize) -> Option<Slot> {
+        let mut carriers = self.hub.carriers_from(from);
+        for (slot, carrier) in carriers.by_ref().take(max) {
             readings.of_peer(self.peers[&slot].name.0.clone(), |readings| {
                 readings.add_carrier(now, carrier);
                 readings.add_dropped(self.hub.dropped(slot));
@@ -314,6 +318,7 @@ impl<S: Shape> Work for Tunnelled<S> {
                 self.shape.read(slot, readings);
             });
         }
+        carriers.next().map(|(slot, _)| slot)
     }
 }
 

@@ -217,3 +217,16 @@ fn peers_have_labels() {
         |key: &str| readings.list().iter().find(|reading| reading.key == key).map(|reading| reading.value.clone());
     assert_eq!((value("peers"), value("peers_up")), (Some(Value::Level(2)), Some(Value::Level(0))));
 }
+
+/// In parts, so that the loop passes packets in between: no peer is left out or there twice.
+#[test]
+fn peers_are_collected_in_parts() {
+    let gateway = with_peers(&[Some("boat-7"), Some("boat-8"), Some("boat-9")]);
+    let keys = |readings: &Readings| -> Vec<_> {
+        readings.list().iter().map(|reading| (reading.peer.clone(), reading.table, reading.key)).collect()
+    };
+    let mut collection = gateway.begin_readings("hub");
+    assert!(keys(&collection.readings).iter().all(|(peer, ..)| peer.is_none()));
+    let calls = (1..).find(|_| gateway.collect(&mut collection, 2));
+    assert_eq!((calls, keys(&collection.readings)), (Some(2), keys(&gateway.readings("hub"))));
+}

@@ -280,7 +280,7 @@ impl Work for Relaying {
         "uplink"
     }
 
-    fn read(&self, _: Time, readings: &mut Readings) {
+    fn read(&self, readings: &mut Readings) {
         readings.add_relay(self.config.rate, self.config.memory, &self.counted());
         readings.add_forbidden("uplink", self.access.refused());
     }

@@ -328,7 +328,7 @@ impl Work for Uplinking {
         "uplink"
     }
 
-    fn read(&self, _: Time, readings: &mut Readings) {
+    fn read(&self, readings: &mut Readings) {
         let rate = self.machine.config().sender.rate;
         readings.add_uplink(rate, &self.machine.stats(), self.raw.refused, self.other_port);
         readings.add_overruns("uplink", self.tun.overruns().ok());

@@ -40,6 +40,15 @@ impl Scheduled {
             Scheduled::Moving(line) => line.transmit(free, bytes.into()),
         }
     }
+
+    fn sent_by(&self, begun: Time, bytes: u32) -> Option<Time> {
+        let (start, transmission) = match self.clone() {
+            Scheduled::Trace(_) => return None,
+            Scheduled::Bursts(mut bursts) => bursts.transmit(begun, bytes),
+            Scheduled::Moving(mut line) => line.transmit(begun, bytes.into()),
+        };
+        Some(start + transmission)
+    }
 }
 
 impl Line {
@@ -50,6 +59,22 @@ impl Line {
             Line::Clock(clock) | Line::Plain(clock) | Line::Queued(clock) => (free, clock.transmit(bytes)),
             Line::Instant => (free, Duration::ZERO),
             Line::Scheduled(line) => line.transmit(now, free, bytes),
+        }
+    }
+
+    /// When a transmission that began at `begun` ends, if it must be computed: the next one need not begin then. Unknown
+    /// for a trace of opportunities, which packets share.
+    pub(super) fn sent_by(&self, begun: Time, bytes: u32) -> Option<Time> {
+        match self {
+            Line::Scheduled(line) => line.sent_by(begun, bytes),
+            _ => Some(Time::NEVER),
+        }
+    }
+
+    /// Takes no short cut from now on: something besides the line and the queue decides about packets.
+    pub(super) fn be_watched(&mut self) {
+        if let Line::Plain(clock) | Line::Queued(clock) = self {
+            *self = Line::Clock(clock.clone());
         }
     }
 

@@ -50,6 +50,31 @@ pub enum Outcome {
     Altered(Altered),
 }
 
+impl Outcome {
+    #[inline(always)]
+    pub(super) fn of(lost: bool, altered: Altered) -> Self {
+        match altered {
+            _ if lost => Outcome::Lost,
+            Altered::NOT => Outcome::Delivered,
+            altered => Outcome::Altered(altered),
+        }
+    }
+
+    /// The same, but lost or not.
+    pub(super) fn with_loss(self, lost: bool) -> Self {
+        match self {
+            _ if lost => Outcome::Lost,
+            Outcome::Lost => Outcome::Delivered,
+            other => other,
+        }
+    }
+
+    /// True if the packet was marked by the queue.
+    pub(super) fn is_marked(self) -> bool {
+        matches!(self, Outcome::Altered(Altered { marked: true, .. }))
+    }
+}
+
 /// A packet at the far end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival<P> {
@@ -106,7 +131,7 @@ pub(super) struct InFlight<P> {
     pub(super) arrives: Time,
     /// Start of its transmission.
     pub(super) begun: Time,
-    outcome: Outcome,
+    pub(super) outcome: Outcome,
     pub(super) packet: P,
 }
 
@@ -344,11 +369,7 @@ impl<P: Wire> Link<P> {
     pub(crate) fn carry(&mut self, transit: Transit, packet: P) -> bool {
         let Transit { arrives, begun, lost, altered, .. } = transit;
         let is_only = self.in_flight.len() == 0;
-        let outcome = match altered {
-            _ if lost => Outcome::Lost,
-            Altered::NOT => Outcome::Delivered,
-            altered => Outcome::Altered(altered),
-        };
+        let outcome = Outcome::of(lost, altered);
         self.in_flight.push_back(InFlight { arrives, begun, outcome, packet });
         is_only || self.sky.is_some() && self.in_flight.settle(|before, last| before.arrives > last.arrives)
     }

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use super::channel::{Channel, ChannelState};
 use super::config::{LinkConfig, LossConfig};
+use super::link::Outcome;
 use super::motion::{Altered, Motion};
 use super::sequence::PacketSequence;
 use crate::stream::TimeNoise;
@@ -23,6 +24,8 @@ pub(super) struct Sky {
     motion: Option<Box<Motion>>,
     /// When the last packet arrives.
     last_arrival: Time,
+    /// When the last packet arrives that was sent with a longer delay, before a change of settings.
+    behind: Time,
     last_exit: Time,
     /// Number of packets that left at `last_exit` before this one.
     same_exit: u32,
@@ -49,26 +52,30 @@ pub(super) struct Loss {
 impl Sky {
     /// Creates the sky from a link's settings, if these have any effect.
     pub(super) fn of(config: &LinkConfig, seed: u64, name: &str) -> Option<Box<Sky>> {
-        let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
+        let sky = Sky::new(config, seed, name);
         let loses = config.good != LossConfig::NONE || config.packet_bursts.is_some();
-        let motion = Motion::of(config, seed, name);
-        (loses || !channel.is_clear() || motion.is_some()).then(|| {
-            Box::new(Sky {
-                motion,
-                good: config.good,
-                bad: config.bad,
-                extra_delay: config.extra_delay.0,
-                at_start: channel.clone(),
-                at_exit: channel,
-                noise: TimeNoise::named(seed, format_args!("{name}/loss")),
-                sequence: config
-                    .packet_bursts
-                    .map(|bursts| PacketSequence::named(bursts, seed, &format!("{name}/packet-bursts"))),
-                last_arrival: Time::ZERO,
-                last_exit: Time::ZERO,
-                same_exit: 0,
-                bit_cache: None,
-            })
+        (loses || !sky.at_exit.is_clear() || sky.motion.is_some()).then_some(sky)
+    }
+
+    /// The same, even if they have no effect.
+    pub(super) fn new(config: &LinkConfig, seed: u64, name: &str) -> Box<Sky> {
+        let channel = Channel::new(&config.channel, seed, &format!("{name}/channel"));
+        Box::new(Sky {
+            motion: Motion::of(config, seed, name),
+            good: config.good,
+            bad: config.bad,
+            extra_delay: config.extra_delay.0,
+            at_start: channel.clone(),
+            at_exit: channel,
+            noise: TimeNoise::named(seed, format_args!("{name}/loss")),
+            sequence: config
+                .packet_bursts
+                .map(|bursts| PacketSequence::named(bursts, seed, &format!("{name}/packet-bursts"))),
+            last_arrival: Time::ZERO,
+            behind: Time::ZERO,
+            last_exit: Time::ZERO,
+            same_exit: 0,
+            bit_cache: None,
         })
     }
 
@@ -82,12 +89,21 @@ impl Sky {
         Loss { lost, in_last_piece }
     }
 
-    /// Makes all further packets arrive no earlier than `latest`, and goes on where the sky `before` has counted packets.
-    pub(super) fn follow(&mut self, latest: Time, before: Option<&Sky>) {
+    /// Goes on behind packets that were sent with the settings of the sky `before`. The last of them arrives at `latest`,
+    /// so all others arrive no earlier: together then, if the delay is shorter.
+    pub(super) fn follow(&mut self, latest: Time, is_shorter: bool, before: Option<&Sky>) {
         self.last_arrival = latest;
-        if let (Some(sequence), Some(before)) = (&mut self.sequence, before.and_then(|sky| sky.sequence.as_ref())) {
+        self.behind = if is_shorter { latest } else { Time::ZERO };
+        let Some(before) = before else { return };
+        (self.last_exit, self.same_exit) = (before.last_exit, before.same_exit);
+        if let (Some(sequence), Some(before)) = (&mut self.sequence, &before.sequence) {
             sequence.go_on(before);
         }
+    }
+
+    /// Goes on after the `nth` packet that leaves at `exit`: those behind it are decided again.
+    pub(super) fn go_back(&mut self, exit: Time, nth: u32) {
+        (self.last_exit, self.same_exit) = (exit, nth);
     }
 
     /// When the last packet arrives, unless it is late.
@@ -125,13 +141,39 @@ impl Sky {
         if arrives < self.last_arrival {
             // Order is preserved. After a delay caused by the channel, packets arrive no faster than the line can send
             // them. Behind a decreasing delay, they arrive together.
-            arrives = if self.motion.is_some() { self.last_arrival } else { self.last_arrival + transmission };
+            let together = self.motion.is_some() || self.last_arrival == self.behind;
+            arrives = if together { self.last_arrival } else { self.last_arrival + transmission };
         }
         self.last_arrival = arrives;
         let lost = self.loses(arrives, length);
         let Some(motion) = &self.motion else { return Meeting { arrives, lost, altered: Altered::NOT } };
         let (arrives, altered) = motion.alter(own, arrives, self.same_exit);
         Meeting { arrives, lost, altered }
+    }
+
+    /// Like [`Sky::meet`], for a packet that has already been counted.
+    pub(super) fn meet_again(
+        &mut self,
+        start: Time,
+        transmission: Duration,
+        arrives: Time,
+        length: u32,
+        outcome: Outcome,
+    ) -> Meeting {
+        let sequence = self.sequence.take();
+        let mut meeting = self.meet(start, transmission, arrives, length);
+        // Losses by number are of the packet, whatever changes.
+        meeting.lost |= sequence.is_some() && outcome == Outcome::Lost;
+        self.sequence = sequence;
+        meeting
+    }
+
+    /// Like [`Sky::loses`], for a packet that has already been counted.
+    pub(super) fn loses_again(&mut self, exit: Time, length: u32, outcome: Outcome) -> bool {
+        let sequence = self.sequence.take();
+        let lost = self.loses(exit, length) || sequence.is_some() && outcome == Outcome::Lost;
+        self.sequence = sequence;
+        lost
     }
 
     fn loses(&mut self, exit: Time, length: u32) -> bool {

@@ -26,9 +26,11 @@ use crate::probe::{DropReason, Event, Probe};
 use crate::units::{Duration, Rate, Time};
 
 /// Time within a busy period, in units of 2^-16 ns. The rounding of an OC-3c cell time is below 3 parts in 10^9, and 78
-/// hours fit.
+/// hours fit: the time that is counted, and what waits.
 type Fine = u64;
 const FINE_BITS: u32 = 10;
+/// When a port that is never empty counts from the present again: after 19 hours.
+const COUNTED: Fine = 1 << 62;
 
 fn cell_time(rate: Rate) -> Fine {
     let bits = (cell::CELL as u128 * 8 * Duration::from_secs(1).as_ticks() as u128) << FINE_BITS;
@@ -239,7 +241,7 @@ impl<P: Wire> CellPort<P> {
             self.refused.push_back((packet, DropReason::Listed));
             return Err(DropReason::Listed);
         }
-        if self.active.is_empty() && self.busy_until <= self.fine(cx.now) {
+        if self.is_idle() {
             self.epoch = cx.now;
             self.busy_until = 0;
             for channel in &mut self.channels {
@@ -324,12 +326,34 @@ impl<P: Wire> CellPort<P> {
     fn advance(&mut self, now: Time) {
         self.now = now;
         let now = self.fine(now);
-        while let Some(&vc) = self.active.first() {
-            if self.next_of(vc) > now {
-                return;
-            }
+        while let Some(&vc) = self.active.first()
+            && self.next_of(vc) <= now
+        {
             if !self.rounds(now) {
                 self.one_cell(vc);
+            }
+        }
+        if now > COUNTED && !self.is_idle() {
+            self.count_from(now);
+        }
+    }
+
+    /// True if all cells have been sent. Since then, more time may have passed than fits into `Fine`.
+    fn is_idle(&self) -> bool {
+        self.active.is_empty() && self.coarse(self.busy_until) <= self.now
+    }
+
+    /// Makes `now`, by which all cells have been processed, the instant at which `Fine` starts.
+    #[cold]
+    #[inline(never)]
+    fn count_from(&mut self, now: Fine) {
+        self.epoch = self.now;
+        self.busy_until = self.busy_until.saturating_sub(now);
+        for channel in &mut self.channels {
+            channel.expire(now);
+            channel.runs.iter_mut().for_each(|run| run.begins -= now);
+            if let Some(train) = &mut channel.train {
+                train.next -= now;
             }
         }
     }

@@ -222,6 +222,33 @@ fn time_starts_afresh_where_the_port_is_empty() {
     assert_eq!(Bytes::new(53).get(), cell::CELL as u64);
 }
 
+/// A port that is never empty for 200 hours: a packet of ten cells every 9 s, and ten cells take 10 s. The port's unit
+/// overflows after 78 hours.
+#[test]
+fn a_port_that_is_never_empty_goes_on() {
+    let hours = 200;
+    let lines = [None, Some(rate(4240))];
+    let sharings = [Sharing::PerChannel, Sharing::Shared];
+    for (line, sharing) in lines.into_iter().flat_map(|line| sharings.map(|sharing| (line, sharing))) {
+        let cells = CellConfig { line, sharing, buffer: Some(1_000_000), ..CellConfig::OPEN };
+        let all: Vec<_> = (0..hours * 400).map(|_| (9_000_000_000, 0, 10)).collect();
+        let fates = port(&config(424, cells), 1, &offers(&all));
+        // The first cell arrives after 9 s and, if it has a line, the time of a cell there, a tenth of a second.
+        let first = 9_000_000_000 + if line.is_some() { 100_000_000 } else { 0 } + 7_000;
+        for (n, fate) in fates {
+            assert_eq!(fate, Ok(Time::from_nanos(first + 10_000_000_000 * (n as u64 + 1))), "{n} {line:?} {sharing:?}");
+        }
+    }
+}
+
+/// The same instant of the port's unit as at the beginning, 2^54 ticks later: it is empty all the same.
+#[test]
+fn a_port_that_was_idle_for_long_is_empty() {
+    let again = (1 << 54) / 64;
+    let fates = port(&config(424, CellConfig::OPEN), 1, &offers(&[(0, 0, 10), (again + 1, 0, 1)]));
+    assert_eq!(fates, [(0, Ok(Time::from_nanos(10_000_007_000))), (1, Ok(Time::from_nanos(again + 1_000_007_001)))]);
+}
+
 prop_compose! {
     fn any_cells()(
         line in prop_oneof![Just(None), Just(Some(424_000_000u64)), Just(Some(130_000_000)), Just(Some(599_040_000))],

@@ -54,6 +54,12 @@ fn line() -> impl Strategy<Value = String> {
         2 => (1..30u32, 0..4u32, 0..3u32).prop_map(|(at, over, stop)| format!(
             "rate = \"2 Mbit/s\"\nschedule = [{{ at = \"{at}0 ms\", rate = \"{stop} Mbit/s\", over = \"{over} ms\" }}, {{ at = \"{}0 ms\", rate = \"1 Mbit/s\", queue = \"9 packets\", delay = \"{over}0 ms\" }}]\nschedule_period = \"700 ms\"\n", at + 3
         )),
+        2 => (1..30u32, 0..4u32, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(first, outage, loses, rates, delays)| format!(
+            "rate = \"2 Mbit/s\"\nphases = {{ length = \"300 ms\", first = \"{first}0 ms\", outage = \"{outage}0 ms\"{}{}{} }}\n",
+            if loses && outage > 0 { ", loss = \"50 %\"" } else { "" },
+            if rates { ", rate = [\"500 kbit/s\", \"9 Mbit/s\"]" } else { "" },
+            if delays { ", delay = [\"0 ms\", \"40 ms\"]" } else { "" },
+        )),
         1 => Just("rate = \"8 Mbit/s\"\ntdma = { frame = \"20 ms\", bursts = [[\"1 ms\", \"2 ms\"], [\"9 ms\", \"3 ms\"]] }\n".to_owned()),
     ];
     (rate, delay).prop_map(|(rate, delay)| {

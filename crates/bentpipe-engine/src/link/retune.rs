@@ -67,24 +67,30 @@ impl<P: Wire> Link<P> {
             packet.outcome = packet.outcome.with_loss(lost);
         }
         for packet in waits {
-            let length = packet.packet.wire_len();
-            let (start, transmission) = self.line.transmit(free, free, length + self.header);
-            free = start + transmission;
-            self.admission.enter::<NoProbe>(now, start, length);
-            let mut meeting = Meeting { arrives: free + self.delay, lost: false, altered: Altered::NOT };
-            if let Some(sky) = &mut self.sky {
-                let on_line = length + self.header;
-                meeting = sky.meet_again(start, transmission, meeting.arrives, on_line, packet.outcome);
-            }
-            meeting.altered.marked = packet.outcome.is_marked();
-            (packet.begun, packet.arrives) = (start, meeting.arrives);
-            packet.outcome = Outcome::of(meeting.lost, meeting.altered);
+            free = self.send_again(packet, now, free);
         }
         self.busy_until = free;
         self.admission.follow(&before.admission);
         all.sort_by_key(|packet| packet.arrives);
         self.in_flight = Ring::new();
         all.into_iter().for_each(|packet| self.in_flight.push_back(packet));
+    }
+
+    /// Sends a waiting packet with the new settings, on a line that is free from `free` on. Returns when the line is free
+    /// again.
+    fn send_again(&mut self, packet: &mut InFlight<P>, now: Time, free: Time) -> Time {
+        let length = packet.packet.wire_len();
+        let (start, transmission) = self.line.transmit(free, free, length + self.header);
+        self.admission.enter::<NoProbe>(now, start, length);
+        let arrives = start + transmission + self.delay;
+        let mut meeting = Meeting { arrives, lost: false, altered: Altered::NOT };
+        if let Some(sky) = &mut self.sky {
+            meeting = sky.meet_again(start, transmission, arrives, length + self.header, packet.outcome);
+        }
+        meeting.altered.marked = packet.outcome.is_marked();
+        (packet.begun, packet.arrives) = (start, meeting.arrives);
+        packet.outcome = Outcome::of(meeting.lost, meeting.altered);
+        start + transmission
     }
 
     /// Makes all packets whose transmission ends after `free` arrive no earlier than `latest`. The last one before them
@@ -108,7 +114,7 @@ impl<P: Wire> Link<P> {
 }
 
 /// When each packet arrives in order, by the order of transmission: a late one arrives after others that were sent behind
-/// it. If any packet may overtake another, each arrives when it likes.
+/// it. Where jitter lets any packet overtake another, there is no such order: each keeps its arrival.
 fn in_order<P>(all: &[InFlight<P>], sky: Option<&Sky>) -> Vec<Time> {
     let mut in_order: Vec<Time> = all.iter().map(|packet| packet.arrives).collect();
     if sky.is_some_and(Sky::overtakes) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bentpipe_emulator::{Control, Emulator, ask};
-use bentpipe_engine::link::{LinkConfig, LossConfig};
+use bentpipe_engine::link::{LinkConfig, LossConfig, Track};
 use bentpipe_engine::network::LinkId;
 use bentpipe_engine::units::{Duration, Probability, Time};
 use bentpipe_language::single;
@@ -264,6 +264,10 @@ fn faded(spec: &LinkSpec) -> LinkSpec {
     if let Some(moves) = &mut spec.config.moves {
         Arc::make_mut(moves).loss = None;
     }
+    if let Some(phases) = &mut spec.config.phases {
+        // The loss of their outages, if they have any, replaces the link's.
+        phases.loss = if phases.loss > 0 { Track::ONE } else { 0 };
+    }
     spec
 }
 
@@ -329,6 +333,17 @@ mod tests {
         let refused = ["queue", "queue.limit", "queue.discipline", "rate", "delay", "loss"];
         let refused = refused.map(|key| follows(&scenario.links[0], key));
         assert_eq!(refused, [true, true, false, false, false, false]);
+    }
+
+    /// In the outages of phases another loss counts than the link's.
+    #[test]
+    fn a_fade_loses_all_in_outages_too() {
+        let text = "name = \"t\"\n[[links]]\nname = \"sat\"\nfrom = \"A\"\nto = \"B\"\nrate = \"2 Mbit/s\"\ndelay = \"9 ms\"\n\
+            phases = { length = \"15 s\", outage = \"1 s\", loss = \"50 %\" }\n";
+        let scenario = Scenario::parse(text, "t.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(faded(&scenario.links[0]).config.phases.map(|phases| phases.loss), Some(Track::ONE));
+        let waits = Scenario::parse(&text.replace(", loss = \"50 %\"", ""), "t.toml", &[]).expect("a scenario");
+        assert_eq!(faded(&waits.links[0]).config.phases, waits.links[0].config.phases, "packets only wait");
     }
 
     #[test]

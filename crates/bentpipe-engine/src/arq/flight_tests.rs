@@ -202,6 +202,25 @@ fn a_short_report_judges_its_own_numbers() {
     assert!(flight.is_empty());
 }
 
+/// With steady pauses, a transmission that had timed out is late once a report says that it arrived. A short report leaves
+/// those that it does not cover to others.
+#[test]
+fn what_had_timed_out_is_late() {
+    let mut flight = flight(0).with_patience(Duration::from_millis(300)).with_pauses(Duration::ZERO);
+    ['a', 'b'].into_iter().for_each(|what| _ = flight.send(at(0), what));
+    flight.on_time(at(5000), |_, _| ());
+    (2..=64).for_each(|_| _ = flight.send(at(5000), 'c'));
+    let mut late = |words| {
+        let report = Report { newest: 64, delay: Duration::ZERO, bits: vec![u64::MAX; words] };
+        let mut late = Vec::new();
+        flight.on_report(at(5500), &report, |what, verdict| late.extend((verdict == Verdict::Late).then_some(what)));
+        late
+    };
+    // A word covers 1 to 64.
+    assert_eq!([late(1), late(1)], [vec!['b'], vec![]]);
+    assert_eq!(late(Report::MAX_WORDS), ['a']);
+}
+
 /// An outage loses only reports. The frames that they covered are not lost.
 #[test]
 fn reports_that_were_lost_cost_nothing() {

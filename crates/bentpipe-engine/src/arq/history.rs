@@ -206,6 +206,20 @@ mod tests {
         }
     }
 
+    /// Also if none is asked for. The whole record is as long as a report may be.
+    #[test]
+    fn every_eighth_report_repeats_all() {
+        let mut history = History::new(Duration::ZERO).with_whole_reports();
+        let mut words = Vec::new();
+        for number in 0..SPAN + 64 {
+            history.on_frame(at(0), number);
+            words.push(history.report(at(0)).expect("due at once").bits.len());
+        }
+        let long: Vec<_> = (0..words.len()).filter(|&number| words[number] > 1).collect();
+        assert_eq!(long, (71..words.len()).step_by(8).collect::<Vec<_>>());
+        assert_eq!((words[71], words.iter().max()), (2, Some(&WORDS)));
+    }
+
     #[test]
     fn a_pause_begins_with_the_newest() {
         let mut history = History::new(Duration::ZERO);

@@ -99,6 +99,62 @@ impl UplinkSender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::variant::Variant;
+
+    /// A sender with a window of 750 kB, over a link of 1400 bytes that takes 10 Mbit/s.
+    fn sender(tcp: TcpConfig, round_trip: u64) -> UplinkSender {
+        let rate = Rate::from_bits_per_second(10_000_000).expect("not zero");
+        let round_trip = Duration::from_millis(round_trip);
+        UplinkSender { tcp, window: Some(750_000), rate, round_trip, mtu: 1400 }
+    }
+
+    /// Segments fill the link's packets. The window is the number of them, rounded up, that this client takes.
+    #[test]
+    fn segments_and_windows_by_hand() {
+        let with = |variant: &str, timestamps, is_v6, peer| {
+            let variant = Variant::named(variant).expect("a row of the table");
+            let tcp = sender(TcpConfig { timestamps, variant, ..TcpConfig::default() }, 600).settings(is_v6, peer);
+            (tcp.mss, tcp.window_clamp, tcp.variant.startup)
+        };
+        let slow_start = |mss, segments| (mss, Some(segments), Startup::SlowStart);
+        // 750 000 / 1360 = 551.5, / 1340 = 559.7, / 1348 = 556.4, / 988 = 759.1.
+        assert_eq!(with("sack", false, false, Some(1460)), slow_start(1360, 552));
+        assert_eq!(with("sack", false, true, Some(1460)), slow_start(1340, 560));
+        assert_eq!(with("sack", true, false, Some(1460)), slow_start(1360, 557));
+        assert_eq!(with("sack", true, false, Some(1000)), slow_start(1360, 760));
+        assert_eq!(with("constant-window", false, false, Some(1460)), (1360, None, Startup::FixedWindow(552)));
+        let short = TcpConfig { mss: 1000, ..TcpConfig::default() };
+        assert_eq!(sender(short, 600).settings(false, None).mss, 1000, "not raised");
+    }
+
+    /// Two bandwidth-delay products of 750 kB at 600 ms and of 62.5 kB at 50 ms, which is less than 256 KiB.
+    #[test]
+    fn buffers_by_hand() {
+        let receive = |tcp, round_trip| sender(tcp, round_trip).settings(false, None).receive_buffer;
+        assert_eq!([600, 50].map(|trip| receive(TcpConfig::default(), trip)), [1_500_000, 256 << 10]);
+        assert_eq!(receive(TcpConfig { receive_buffer: 100_000, ..TcpConfig::default() }, 600), 100_000, "not raised");
+        let send =
+            |window, round_trip| UplinkSender { window, ..sender(TcpConfig::default(), round_trip) }.send_buffer();
+        // Two windows, but at least two products and 128 KiB.
+        assert_eq!([Some(1_000_000), Some(1), None].map(|window| send(window, 600)), [2_000_000, 1_500_000, 1_500_000]);
+        assert_eq!(send(Some(1), 50), 128 << 10);
+        let mut fixed = sender(TcpConfig::default(), 50);
+        (fixed.window, fixed.tcp.variant.startup) = (None, Startup::FixedWindow(100));
+        assert_eq!(fixed.send_buffer(), 2 * 100 * 1460);
+    }
+
+    /// The first timeout is two round trips or the 1 s that is set, TIME-WAIT four or 5 s, at most the 60 s that are set.
+    #[test]
+    fn times_by_hand() {
+        let times = |round_trip| {
+            let tcp = sender(TcpConfig::default(), round_trip).settings(false, None);
+            [tcp.rto.initial, tcp.time_wait].map(|time| time.as_nanos() / 1_000_000)
+        };
+        assert_eq!([50, 600, 3000, 20_000].map(times), [[1000, 5000], [1200, 5000], [6000, 12_000], [40_000, 60_000]]);
+        let mut tcp = TcpConfig::default();
+        tcp.rto.max = Duration::from_secs(1);
+        assert_eq!(sender(tcp, 600).settings(false, None).rto.initial, tcp.rto.max, "no longer than the longest");
+    }
 
     /// The settings for these `rto.max` and `rto.max_retries`, with this round trip in milliseconds.
     fn settings(max_ms: u64, max_retries: u32, round_trip: u64) -> RtoConfig {

@@ -281,6 +281,16 @@ mod tests {
         assert!((coupled.base - (0.135 + 0.15 * 0.045)).abs() < 1e-12, "{}", coupled.base);
     }
 
+    /// An update without a packet forgets the wait before it, also while p' is 0. So a wait of 5 ms after none counts in full: 3 * 0.005,
+    /// and 0.15 times the 10 ms below the target less.
+    #[test]
+    fn an_empty_queue_forgets_the_last_wait() {
+        let mut coupled = Coupled { previous: 0.005, next: at(15), ..Coupled::new(DualPi2::standard()) };
+        coupled.update_until(at(15), None);
+        coupled.update_until(at(30), Some(at(25)));
+        assert!((coupled.base - (0.015 - 0.0015)).abs() < 1e-12, "{}", coupled.base);
+    }
+
     /// RFC 9332 §A.1: Tupdate is the target, at most a third of the longest round trip.
     #[test]
     fn updates_are_frequent_enough() {

@@ -56,6 +56,8 @@ pub(crate) struct Transmission {
     pub(crate) fate: Fate,
     /// Bytes up to its end that were unacknowledged when it passed.
     pub(crate) flight: u64,
+    /// True if other data passed between the one before and this one, such as repairs of what was sent before the capture.
+    pub(crate) behind_other: bool,
     /// The sender's timestamp.
     stamp: Option<u32>,
 }
@@ -129,6 +131,8 @@ pub(crate) struct Ledger {
     acked: u64,
     /// The highest acknowledged number beyond all captured data.
     unseen_to: u64,
+    /// True if other data has passed since the last transmission.
+    other_data: bool,
     /// When `acked` last grew, or data passed while nothing was in flight.
     idle_since: Option<i64>,
     /// Acknowledgements with SACK blocks since `acked` last grew, including the one that made it grow.
@@ -167,6 +171,7 @@ impl Ledger {
             max_end: 0,
             acked: 0,
             unseen_to: 0,
+            other_data: false,
             idle_since: None,
             reports: 0,
             open: BTreeMap::new(),
@@ -264,8 +269,9 @@ impl Ledger {
             self.counts.beyond += 1;
             return;
         }
-        // It lies outside any window, so it belongs to another connection or is damaged.
+        // It was sent before the capture for the first time, or it belongs to another connection, or it is damaged.
         if start > self.max_end + MAX_WINDOW {
+            self.other_data = true;
             return;
         }
         let end = start + u64::from(header.payload);
@@ -313,7 +319,8 @@ impl Ledger {
         let wire = header.headers + (end - start) as u32;
         let stamp = header.options.timestamps.map(|(value, _)| value);
         let flight = end.saturating_sub(self.acked);
-        self.transmissions.push(Transmission { at, start, end, wire, fate: Fate::Open, flight, stamp });
+        let behind_other = std::mem::take(&mut self.other_data);
+        self.transmissions.push(Transmission { at, start, end, wire, fate: Fate::Open, flight, behind_other, stamp });
         let fills = self.holes.fill(start, end, at);
         if start >= self.max_end || (fills && start >= self.acked) {
             self.max_end = self.max_end.max(end);
@@ -338,7 +345,9 @@ impl Ledger {
 
     fn ack(&mut self, at: i64, header: &Header) {
         let Some(numbering) = self.numbering else { return };
-        let offset = |number: u32| numbering.unwrap(SeqNumber(number), self.max_end);
+        // What lies before the capture counts as 0.
+        let newest = numbering.wrap(self.max_end);
+        let offset = |number: u32| self.max_end.saturating_add_signed(SeqNumber(number).distance_from(newest).into());
         let ack = offset(header.ack);
         // RFC 7323 §2.2: without both options, and in a SYN, the window is as written.
         let scale = match self.scales {
@@ -354,7 +363,7 @@ impl Ledger {
         }
         // A FIN uses one number after the last byte.
         if ack > self.max_end + 1 {
-            // Further beyond, it acknowledges data from before the capture. Data that was not kept is not unseen.
+            // Further beyond, it is damaged. Data that was not kept is not unseen.
             if ack <= self.max_end + MAX_WINDOW && !self.is_full() {
                 self.counts.unseen += ack.saturating_sub(self.max_end.max(self.unseen_to));
                 self.unseen_to = self.unseen_to.max(ack);

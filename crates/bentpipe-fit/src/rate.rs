@@ -59,14 +59,16 @@ struct Stretch {
 /// Stretches between neighbouring arrivals without a loss between them.
 fn stretches(ledger: &Ledger, view: &View) -> Vec<Stretch> {
     let sent = &ledger.transmissions;
-    // Prefix sums over the transmissions: bytes, and the number not known to have arrived.
+    // Prefix sums over the transmissions: bytes, and the number of those that say nothing of the rate.
     let mut sums = Vec::with_capacity(sent.len() + 1);
     sums.push((0_u64, 0_u64));
     for transmission in sent {
         let (bytes, bad) = sums[sums.len() - 1];
         // Near the receiver, everything seen has arrived.
         let arrived = transmission.fate == Fate::Delivered || view.side == Side::Receiver;
-        sums.push((bytes + u64::from(transmission.wire), bad + u64::from(!arrived)));
+        // The line has carried other data, too.
+        let is_bad = !arrived || transmission.behind_other;
+        sums.push((bytes + u64::from(transmission.wire), bad + u64::from(is_bad)));
     }
     let sure = if view.side == Side::Receiver { view.sure_delays(ledger) } else { Vec::new() };
     let mut result = Vec::with_capacity(view.events.len());

@@ -97,18 +97,22 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
 }
 
 /// How long the status is waited for. A gateway answers at once, also while its loop is stuck; a stopped process never does.
-const ANSWER: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(10) };
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// Asks the gateway at `path` for its status.
 ///
 /// # Errors
 /// Fails if no gateway answers at the socket within some seconds, or if its answer is cut off.
 pub fn ask(path: &Path) -> io::Result<String> {
-    let stream = dial(path, ANSWER)?;
-    stream.set_read_timeout(Some(ANSWER))?;
+    ask_within(path, ANSWER)
+}
+
+fn ask_within(path: &Path, wait: Duration) -> io::Result<String> {
+    let stream = dial(path, wait)?;
+    stream.set_read_timeout(Some(wait))?;
     let answer = io::read_to_string(stream).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => {
-            let silence = format!("no answer for {} s: is its process stopped?", ANSWER.as_secs_f64());
+            let silence = format!("no answer for {} s: is its process stopped?", wait.as_secs_f64());
             io::Error::new(io::ErrorKind::TimedOut, silence)
         }
         _ => error,
@@ -170,12 +174,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("near.sock");
         let stopped = UnixListener::bind(&path).expect("a socket");
-        let error = ask(&path).expect_err("nobody answers");
+        let wait = Duration::from_millis(100);
+        let error = ask_within(&path, wait).expect_err("nobody answers");
         assert_eq!(error.to_string(), "no answer for 0.1 s: is its process stopped?");
         // Each one that has given up keeps its place in the kernel's queue. When that was full, the next one waited for ever.
         socket2::SockRef::from(&stopped).listen(1).expect("it listens");
-        let _waiting: Vec<_> = std::iter::from_fn(|| dial(&path, ANSWER).ok()).collect();
-        let error = ask(&path).expect_err("nobody answers");
+        let _waiting: Vec<_> = std::iter::from_fn(|| dial(&path, wait).ok()).collect();
+        let error = ask_within(&path, wait).expect_err("nobody answers");
         assert_eq!(error.to_string(), "its queue of connections is full: is its process stopped?");
         assert_eq!(Control::bind(&path).expect_err("it is another's").kind(), io::ErrorKind::AddrInUse);
     }

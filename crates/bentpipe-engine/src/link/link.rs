@@ -11,6 +11,7 @@ use super::config::LinkConfig;
 pub use super::counters::LinkCounters;
 use super::line::Line;
 pub use super::motion::Altered;
+pub use super::outcome::Outcome;
 use super::ring::Ring;
 use super::sky::{Meeting, Sky};
 use crate::machine::{Context, Machine, Step};
@@ -36,42 +37,6 @@ pub trait Wire {
     /// True if the packet's transport understands marks.
     fn is_ect(&self) -> bool {
         self.ecn().is_capable()
-    }
-}
-
-/// The fate of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It reaches the other end.
-    Delivered,
-    /// The channel lost it.
-    Lost,
-    /// It reaches the other end, but altered.
-    Altered(Altered),
-}
-
-impl Outcome {
-    #[inline(always)]
-    pub(super) fn of(lost: bool, altered: Altered) -> Self {
-        match altered {
-            _ if lost => Outcome::Lost,
-            Altered::NOT => Outcome::Delivered,
-            altered => Outcome::Altered(altered),
-        }
-    }
-
-    /// The same, but lost or not.
-    pub(super) fn with_loss(self, lost: bool) -> Self {
-        match self {
-            _ if lost => Outcome::Lost,
-            Outcome::Lost => Outcome::Delivered,
-            other => other,
-        }
-    }
-
-    /// True if the packet was marked by the queue.
-    pub(super) fn is_marked(self) -> bool {
-        matches!(self, Outcome::Altered(Altered { marked: true, .. }))
     }
 }
 

@@ -21,6 +21,7 @@ pub mod modulation;
 mod motion;
 mod moving;
 mod opportunities;
+mod outcome;
 mod queue;
 mod retune;
 mod ring;

@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 
 use super::channel::{Channel, ChannelState};
 use super::config::{LinkConfig, LossConfig};
-use super::link::Outcome;
 use super::motion::{Altered, Motion};
+use super::outcome::Outcome;
 use super::sequence::PacketSequence;
 use crate::stream::TimeNoise;
 use crate::units::{Duration, Probability, Time};

@@ -100,6 +100,12 @@ struct Refused<P> {
     reason: DropReason,
 }
 
+/// The settings of the link behind the queue.
+fn without_queue(config: &LinkConfig) -> LinkConfig {
+    let queue = QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false };
+    LinkConfig { queue, ..config.clone() }
+}
+
 /// A link with its queue.
 #[derive(Debug)]
 pub struct ManagedLink<P> {
@@ -137,9 +143,8 @@ impl<P: Wire> ManagedLink<P> {
             Discipline::DualPi2(dual) => Queue::Dual(DualQueue::new(dual, limit)),
             Discipline::DropTail | Discipline::Red(_) => return None,
         };
-        let plain = QueueConfig { limit: QueueLimit::Unlimited, discipline: Discipline::DropTail, marking: false };
         Some(ManagedLink {
-            link: Link::new(&LinkConfig { queue: plain, ..config.clone() }, seed, name),
+            link: Link::new(&without_queue(config), seed, name),
             queue,
             held: Slots::default(),
             bytes: 0,
@@ -228,6 +233,14 @@ impl<P: Wire> ManagedLink<P> {
         }
         self.begun = at;
         self.line_free = at + self.link.backlog(at);
+    }
+
+    /// Changes all settings but the queue's at `now`, which must not be before the last packet was offered. `seed` and
+    /// `name` are those of [`ManagedLink::new`].
+    pub fn retune(&mut self, now: Time, config: &LinkConfig, seed: u64, name: &str) {
+        self.run(now);
+        self.link.retune(now, &without_queue(config), seed, name);
+        self.line_free = now + self.link.backlog(now);
     }
 
     /// When to call [`ManagedLink::take`], and when that was decided.

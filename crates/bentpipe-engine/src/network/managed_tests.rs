@@ -1,7 +1,7 @@
 use super::*;
-use crate::link::Codel;
+use crate::link::{Codel, DualPi2};
 use crate::probe::Who;
-use crate::units::Rate;
+use crate::units::{Probability, Rate};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Packet {
@@ -35,10 +35,14 @@ fn at(millis: u64) -> Time {
 
 /// 1 Mbit/s, so that 1000 B take 8 ms, and 100 ms of delay.
 fn link(discipline: fn(Codel) -> Discipline, limit: QueueLimit) -> ManagedLink<Packet> {
-    let mut config = LinkConfig::clean(Rate::from_bits_per_second(1_000_000), ms(100));
+    ManagedLink::new(&config(1_000_000, discipline, limit), 1, "sat").expect("it is managed")
+}
+
+fn config(bits: u64, discipline: fn(Codel) -> Discipline, limit: QueueLimit) -> LinkConfig {
+    let mut config = LinkConfig::clean(Rate::from_bits_per_second(bits), ms(100));
     config.queue =
         QueueConfig { limit, discipline: discipline(Codel { target: ms(5), interval: ms(100) }), marking: true };
-    ManagedLink::new(&config, 1, "sat").expect("it is managed")
+    config
 }
 
 fn offer(link: &mut ManagedLink<Packet>, now: Time, packet: Packet) -> Result<(), DropReason> {
@@ -189,4 +193,43 @@ fn the_verdict_of_an_idle_line_is_known_at_once() {
     let lost: Vec<_> = all.iter().filter(|came| came.2.is_err()).map(|came| (came.1.number, came.2)).collect();
     assert_eq!(lost, [(0, Err(DropReason::TooLong)), (2, Err(DropReason::TooLong))]);
     assert_eq!(all.len(), 5);
+}
+
+/// As of a plain link: at 12 ms the second packet has 4 ms to go, which are 2 at the new rate. The queue goes on.
+#[test]
+fn those_that_wait_are_sent_at_the_new_rate() {
+    let disciplines: [fn(Codel) -> Discipline; 3] =
+        [Discipline::Codel, Discipline::FqCodel, |_| Discipline::DualPi2(DualPi2::standard())];
+    for discipline in disciplines {
+        let (mut link, mut all) = (link(discipline, QueueLimit::Packets(3)), Vec::new());
+        (0..4).for_each(|n| admit(&mut link, at(0), packet(0, n)));
+        link.retune(at(12), &config(2_000_000, discipline, QueueLimit::Packets(3)), 1, "sat");
+        admit(&mut link, at(12), packet(0, 4));
+        assert_eq!(offer(&mut link, at(12), packet(0, 5)), Err(DropReason::QueueFull), "three wait");
+        out(&mut link, at(1000), &mut all);
+        let arrived: Vec<_> = all.iter().filter(|came| came.2.is_ok()).map(|came| (came.0, came.1.number)).collect();
+        assert_eq!(arrived, [(108, 0), (114, 1), (118, 2), (122, 3), (126, 4)]);
+        // An idle line is free at once.
+        link.retune(at(1000), &config(4_000_000, discipline, QueueLimit::Packets(3)), 1, "sat");
+        admit(&mut link, at(1010), packet(0, 6));
+        out(&mut link, at(2000), &mut all);
+        assert_eq!(all.last().map(|came| (came.0, came.1.number)), Some((1112, 6)));
+    }
+}
+
+/// What leaves the line between two changes is lost, and nothing else.
+#[test]
+fn losses_begin_and_end_with_the_changes() {
+    let (mut link, mut all) = (link(Discipline::FqCodel, QueueLimit::Unlimited), Vec::new());
+    (0..5).for_each(|n| admit(&mut link, at(0), packet(0, n)));
+    let before = config(1_000_000, Discipline::FqCodel, QueueLimit::Unlimited);
+    let mut bad = before.clone();
+    bad.good.packet = Probability::ONE;
+    for (millis, config) in [(10, &bad), (26, &before)] {
+        out(&mut link, at(millis), &mut all);
+        link.retune(at(millis), config, 1, "sat");
+    }
+    out(&mut link, at(1000), &mut all);
+    let lost: Vec<_> = all.iter().filter(|came| came.2.is_err()).map(|came| came.1.number).collect();
+    assert_eq!((lost, all.len(), link.counters().delivered), (vec![1, 2], 5, 3));
 }

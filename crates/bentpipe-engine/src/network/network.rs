@@ -401,10 +401,17 @@ impl<P: Bound> Network<P> {
         self.agenda.set(self.slots[station.index()] as usize, due);
     }
 
-    /// Changes a link's settings at `now`, which must not be before earlier calls. Only without chains. `seed` and
-    /// `name` are those with which the link was made.
+    /// Changes a link's settings at `now`, which must not be before earlier calls. A managed queue stays as it is, and so
+    /// does a link in cells. Only without chains. `seed` and `name` are those with which the link was made.
     pub fn retune(&mut self, now: Time, link: LinkId, config: &LinkConfig, seed: u64, name: &str) {
         debug_assert!(!self.routes.has_chains(), "a chain has already decided what comes");
+        if let Some(at) = self.stations.iter().position(|station| station.link() == Some(link)) {
+            if let Station::Managed { port, .. } = &mut self.stations[at] {
+                port.retune(now, config, seed, name);
+                self.plan(StationId::from(at));
+            }
+            return;
+        }
         let node = &mut self.links[link.index()];
         node.link.retune(now, config, seed, name);
         let due = node.link.head().map_or(Due::NEVER, |(at, begun)| Due::new(at, begun, link.index()));

@@ -160,11 +160,7 @@ impl Live {
         if !same(&changed, &self.scenario) {
             return Err("the name and the ends of a link cannot change while it runs".to_owned());
         }
-        for &link in &links {
-            if changed[link].config.cells.is_some() || changed[link].config.has_managed_queue() {
-                return Err("cells and CoDel cannot be switched on while a link runs".to_owned());
-            }
-        }
+        links.iter().try_for_each(|&link| self.may_become(&changed, link))?;
         for &link in &links {
             let is_faded = self.fades.iter().any(|&(other, _)| other == link);
             let spec = if is_faded { faded(&changed[link]) } else { changed[link].clone() };
@@ -186,18 +182,35 @@ impl Live {
             return Err(format!("there is no link `{name}`: {}", help.unwrap_or_else(all)));
         }
         for &link in &links {
-            let config = &self.scenario[link].config;
-            if config.has_managed_queue() {
-                return Err(format!("the queue of `{name}` is managed (CoDel): it cannot change while it runs"));
-            }
-            if config.cells.is_some() {
+            if self.scenario[link].config.cells.is_some() {
                 return Err(format!("`{name}` is in cells and cannot change while it runs"));
-            }
-            if self.scenario.layer_over(link).is_some() {
-                return Err(format!("a layer over `{name}` depends on its settings: it cannot change while it runs"));
             }
         }
         Ok(links)
+    }
+
+    /// Refuses what a link of the changed scenario needs other queues or layers for.
+    fn may_become(&self, changed: &Scenario, link: LinkId) -> Result<(), String> {
+        let (before, after) = (&self.scenario[link], &changed[link]);
+        let name = &before.name;
+        if after.config.cells.is_some() {
+            return Err("cells cannot be switched on while a link runs".to_owned());
+        }
+        let is_managed = before.config.has_managed_queue() || after.config.has_managed_queue();
+        if is_managed && before.config.queue != after.config.queue {
+            return Err(format!(
+                "`queue` of `{name}` cannot change while it runs: CoDel or DualPI2 manages it, or would"
+            ));
+        }
+        if let Some((layer, _)) = self.scenario.layer_over(link) {
+            let ends = |scenario: &Scenario| [0, 1].map(|side| scenario.layers[layer].end(&scenario.links, side));
+            if ends(&self.scenario) != ends(changed) || before.config.mtu != after.config.mtu {
+                let layer = &self.scenario.layers[layer].name;
+                let what = "rate, delay, queue and MTU, which cannot change while it runs";
+                return Err(format!("`{layer}` over `{name}` depends on its {what}"));
+            }
+        }
+        Ok(())
     }
 }
 

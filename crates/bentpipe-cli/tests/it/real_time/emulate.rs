@@ -6,13 +6,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
 
 use super::support::{
     DATAGRAMS, Emulation, SIZES, bentpipe, bound, file, is_heard, of_link, output, possible, socket_drops, talk,
 };
 
-fn link(more: &str) -> String {
+pub(super) fn link(more: &str) -> String {
     format!(
         "name = \"test\"\n[[links]]\nname = \"sat\"\nbetween = [\"A\", \"B\"]\nrate = \"20 Mbit/s\"\n\
          delay = \"100 ms\"\n{more}\n[[flows]]\nname = \"data\"\nfrom = \"A\"\nto = \"B\"\nbytes = \"1 MB\"\n"
@@ -30,14 +29,14 @@ fn received(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<(usize, So
 }
 
 /// Sends a datagram, waits for it to come back, and returns the time that took.
-fn round_trip(socket: &UdpSocket, to: SocketAddr) -> std::io::Result<Duration> {
+pub(super) fn round_trip(socket: &UdpSocket, to: SocketAddr) -> std::io::Result<Duration> {
     let begin = Instant::now();
     socket.send_to(&[1; 100], to)?;
     received(socket, &mut [0; 200])?;
     Ok(begin.elapsed())
 }
 
-fn echo(socket: &UdpSocket) -> std::io::Result<()> {
+pub(super) fn echo(socket: &UdpSocket) -> std::io::Result<()> {
     let mut buffer = [0; 200];
     let (length, from) = received(socket, &mut buffer)?;
     socket.send_to(&buffer[..length], from).map(drop)
@@ -97,72 +96,6 @@ fn a_trace_sets_the_pace() {
     // Five opportunities, or six if one came while the first datagram was sent.
     assert!((190.0..260.0).contains(&millis(0, 9)), "{} ms", millis(0, 9));
     emulation.stop();
-}
-
-/// A scenario without flows. Its delay is changed while it runs; invalid changes are refused.
-#[test]
-fn a_link_is_changed_while_it_runs() {
-    if !possible() {
-        return;
-    }
-    let text = link("");
-    let (folder, path) = file(text.split("[[flows]]").next().expect("links"));
-    let socket = folder.path().join("control").to_str().expect("plain").to_owned();
-    let emulation = Emulation::start(&[&path, "--control", &socket]);
-    let (a, b) = (emulation.host("A"), emulation.host("B"));
-    let (near, far) = (a.inside(|| bound(a.v4.into())), b.inside(|| bound(b.v4.into())));
-    let address = far.local_addr().expect("bound");
-    let best = || {
-        let trips = (0..5).map(|_| {
-            std::thread::scope(|scope| {
-                scope.spawn(|| echo(&far).expect("it comes"));
-                round_trip(&near, address).expect("it comes back").as_secs_f64() * 1e3
-            })
-        });
-        trips.fold(f64::INFINITY, f64::min)
-    };
-    let ask = |words: &[&str]| {
-        let end = output(&[&["link"], words, &["--control", &socket]].concat());
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-        (end.status.code(), text(end.stdout) + &text(end.stderr))
-    };
-    let set = |words: &[&str]| ask(&[&["set"], words].concat());
-    assert!((200.0..206.0).contains(&best()));
-    assert_eq!(set(&["sat", "delay=20 ms"]), (Some(0), "changed sat/forward, sat/backward\n".to_owned()));
-    let shorter = best();
-    assert!((40.0..46.0).contains(&shorter), "{shorter} ms");
-    let (code, text) = set(&["sat/forward", "delay=60 ms", "queue=9 packets", "--json"]);
-    let changed: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    assert_eq!((code, &changed["changed"]), (Some(0), &serde_json::json!(["sat/forward"])));
-    let longer = best();
-    assert!((80.0..86.0).contains(&longer), "{longer} ms");
-    for (words, said) in [
-        (["satt", "delay=1 ms"], "did you mean `sat`?"),
-        (["sat", "delay=1"], "needs a unit"),
-        (["sat", "dealy=1 ms"], "did you mean `delay`?"),
-        (["sat", "from=X"], "cannot change while it runs"),
-    ] {
-        let (code, text) = set(&words);
-        assert!(code == Some(2) && text.contains(said), "{words:?}: {text}");
-    }
-    assert!((80.0..86.0).contains(&best()), "what is refused changes nothing");
-    // A fade loses the packets sent during it, and no later ones.
-    let faded = ask(&["fade", "sat/forward", "500 ms"]);
-    assert_eq!(faded, (Some(0), "sat/forward: all packets are lost for 0.5 s\n".to_owned()));
-    near.send_to(b"lost", address).expect("sent");
-    std::thread::sleep(Duration::from_millis(600));
-    assert!((80.0..86.0).contains(&best()), "the link is as before");
-    let (code, text) = ask(&["fade", "sat/forward", "1 ms", "--json"]);
-    let faded: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    assert_eq!((code, &faded["faded"]["links"]), (Some(0), &serde_json::json!(["sat/forward"])));
-    assert!(ask(&["fade", "sat", "0 s"]).1.contains("longer than 0 s"));
-    let summary = emulation.stop();
-    assert_eq!(of_link(&summary, "sat/forward", "dropped_channel"), 1, "{summary}");
-    assert!(!std::path::Path::new(&socket).exists());
-    assert_eq!(set(&["sat", "delay=1 ms"]).0, Some(2), "nobody answers");
-    // Other commands report what is missing.
-    let run = output(&["run", &path]);
-    assert!(run.status.code() == Some(2) && String::from_utf8_lossy(&run.stderr).contains("has no flows"));
 }
 
 #[test]

@@ -29,7 +29,8 @@ between them, which is the link with the longest delay. Candidates:
 Formulas exclude hopeless candidates; the others are simulated with the same
 seeds. The recommendation is the first candidate in this list that, with 95 %
 confidence, is not shown to be slower than the fastest, or is slower by at most
---margin.";
+--margin. Of several flows, the time of the first transfer counts, which --size
+resizes; the others run beside it.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MORE)]

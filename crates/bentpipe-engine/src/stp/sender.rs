@@ -159,7 +159,7 @@ impl Sender {
 
     /// Handles an expired timer.
     fn expire<P: Probe>(&mut self, cx: &mut Context<'_, P>, index: usize) -> Result<(), Abort> {
-        let beyond = self.open && self.flight.outstanding[index].span.end() > self.seq.snd_una + self.seq.peer.now;
+        let beyond = self.flight.outstanding[index].span.end() > self.seq.snd_una + self.seq.peer.now;
         let segment = &mut self.flight.outstanding[index];
         if segment.transmissions > self.config.max_retransmissions as u16 {
             //= RFC 9293 §3.8.6: "SHOULD NOT time out the connection if data beyond the right window edge is not

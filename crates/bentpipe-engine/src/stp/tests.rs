@@ -413,3 +413,30 @@ fn parts_of_segments() {
     assert_eq!(end.ack(1_540_000_000, nth(0) + 400, &[(nth(3), nth(4))], WIDE).0, []);
     assert_eq!(data(&end.poll(1_000_000_000 + FRAME + RTO).0), [(nth(0) + 400, 600)]);
 }
+
+/// RFC 9293 §3.8.6 excuses only data beyond the right edge of the window. A segment that ends at the edge is within it: though the peer
+/// answers, it is given up after six repetitions.
+#[test]
+fn a_segment_that_ends_at_the_edge_is_given_up() {
+    let (mut end, _, mut timer) = End::sending(config(), 1000, 1000);
+    let mut again = 0;
+    while let Some(at) = timer.filter(|_| again < 20) {
+        again += end.poll(at).0.iter().filter(|segment| segment.len > 0).count();
+        timer = end.ack(at, nth(0), &[], 1000).1;
+    }
+    assert_eq!((end.0.state(), again), (State::Closed, 6));
+}
+
+/// RFC 5681 §2: a duplicate ACK carries no data, leaves the window as it is, and comes while data is outstanding.
+#[test]
+fn duplicate_acks_are_counted() {
+    let (mut end, ..) = End::sending(config(), 2000, WIDE);
+    let mut at = 1_540_000_000;
+    let counts = [(1, 0, WIDE), (1, 0, WIDE), (1, 500, WIDE), (1, 0, WIDE - 1), (nth(2), 0, WIDE), (nth(2), 0, WIDE)]
+        .map(|(ack, len, window)| {
+            at += 1000;
+            end.give(at, Input::Segment(Segment { seq: 1, ack, window, len, ..Segment::new(Flags::ACK) }));
+            end.0.stats().duplicate_acks
+        });
+    assert_eq!(counts, [1, 2, 2, 2, 2, 2]);
+}

@@ -162,3 +162,15 @@ fn data_beyond_a_gap_takes_room() {
         assert_eq!([held, receiver.offer_window(0)], windows, "{gaps_take_room}");
     }
 }
+
+/// A FIN takes a number but no room: when all 1000 bytes before it are read, all 4000 are free again.
+#[test]
+fn a_fin_takes_no_room() {
+    let mut receiver = Receiver::new(&TcpConfig { mss: 500, receive_buffer: 4000, ..TcpConfig::default() });
+    receiver.synchronize();
+    receiver.on_data(Time::ZERO, 1, 1001);
+    receiver.pass_fin();
+    assert_eq!(receiver.offer_window(0), 3000);
+    receiver.read(Time::ZERO, 1000);
+    assert_eq!(receiver.offer_window(0), 4000);
+}

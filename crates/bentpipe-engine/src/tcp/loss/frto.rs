@@ -57,7 +57,7 @@ impl Frto {
         if self.enabled && is_new {
             self.stage = Stage::First;
             // The maximum of window and threshold, so that the old operating point is restored (RFC 4015 §3).
-            self.ssthresh = if ssthresh == u64::MAX { ssthresh } else { ssthresh.max(cwnd) };
+            self.ssthresh = ssthresh.max(cwnd);
             (self.flight, self.resent) = (flight, 0);
         }
     }

@@ -56,7 +56,7 @@ impl Bbr3 {
         if matches!(self.state, State::ProbeRtt(_)) {
             cwnd = cwnd.min(self.probe_rtt_window(mss));
         }
-        window.set(cwnd.min(self.volume_cap(mss)).max(mss));
+        window.set(cwnd.min(self.volume_cap(mss)));
     }
 
     /// BoundCwndForModel.

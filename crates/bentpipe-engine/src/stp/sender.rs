@@ -110,7 +110,7 @@ impl Sender {
     /// was retransmitted waits for its restarted timer (`stp` paper §II).
     fn next_hole(&mut self) -> Option<usize> {
         while self.examined < self.flight.sacked.end() {
-            let (start, _) = self.flight.sacked.gap_from(self.examined.max(self.seq.snd_una))?;
+            let (start, _) = self.flight.sacked.gap_from(self.examined)?;
             let index = self.flight.index_after(start);
             let segment = self.flight.outstanding.get(index)?;
             self.examined = segment.span.end();

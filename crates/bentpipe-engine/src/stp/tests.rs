@@ -404,11 +404,15 @@ fn parts_of_segments() {
     };
     let (mut end, out, _) = End::sending(config(), 100_000, 600);
     assert_eq!(data(&out), [(nth(0), 600)]);
+    assert_eq!(end.0.stats().max_flight, 600);
     let (out, timer) = end.ack(1_540_000_000, nth(0) + 600, &[], 299);
     assert_eq!((out, timer), (vec![], Some(1_540_000_000 + RTO)));
     // Another ACK does not put the probe off.
     assert_eq!(end.ack(1_600_000_000, nth(0) + 600, &[], 299).1, timer);
     assert_eq!(data(&end.poll(1_540_000_000 + RTO).0), [(nth(0) + 600, 299)]);
+    let (mut end, ..) = End::sending(config(), 100_000, 600);
+    assert_eq!(end.ack(1_540_000_000, nth(0) + 600, &[], 300).0, [nth(0) + 600]);
+    assert_eq!(end.0.stats().max_flight, 600);
     let (mut end, _, _) = End::sending(config(), 2000, WIDE);
     assert_eq!(end.ack(1_540_000_000, nth(0) + 400, &[(nth(3), nth(4))], WIDE).0, []);
     assert_eq!(data(&end.poll(1_000_000_000 + FRAME + RTO).0), [(nth(0) + 400, 600)]);

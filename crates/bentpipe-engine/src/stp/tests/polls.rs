@@ -114,8 +114,11 @@ fn neither_an_old_answer_nor_a_rest_says_anything() {
         polls.on_ack(at(2), Some(echo), false);
         assert_eq!(polls.lost_before, 30, "{echo}");
     }
-    // After an hour without data, the peer's silence counts from the next data.
+    // Once all is acknowledged, a poll that is due is not sent.
+    assert!(polls.on_time(at(2), Duration::from_secs(5)) && polls.due);
     polls.on_ack(at(2), None, true);
+    assert!(!polls.due && polls.deadline().is_none());
+    // After an hour without data, the peer's silence counts from the next data.
     polls.watch(at(3600));
     let patience = Duration::from_secs(5);
     assert!(polls.on_time(at(3605), patience) && !polls.on_time(at(3606), patience));

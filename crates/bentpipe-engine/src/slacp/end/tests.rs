@@ -1,5 +1,6 @@
 //! Two ends and a line between them.
 
+mod counting;
 mod line;
 mod outages;
 mod properties;

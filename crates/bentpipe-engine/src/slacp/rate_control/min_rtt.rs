@@ -43,12 +43,23 @@ mod tests {
     #[test]
     fn a_minimum_lasts_two_spans() {
         let mut min = MinRtt::new();
-        let seen =
-            [(1, 500), (14, 700), (15, 600), (29, 650), (31, 640), (45, 620), (46, 900), (61, 800)].map(|(at, rtt)| {
-                min.on_sample(Time::ZERO + Duration::from_secs(at), Duration::from_millis(rtt));
-                min.get().map(|min| min.as_nanos() / 1_000_000)
-            });
-        assert_eq!(seen, [500, 500, 500, 500, 600, 620, 620, 620].map(Some));
+        let samples = [
+            (1, 500),
+            (14, 700),
+            (15, 600),
+            (29, 650),
+            (31, 640),
+            (45, 620),
+            (46, 900),
+            (61, 800),
+            (62, 700),
+            (75, 900),
+        ];
+        let seen = samples.map(|(at, rtt)| {
+            min.on_sample(Time::ZERO + Duration::from_secs(at), Duration::from_millis(rtt));
+            min.get().map(|min| min.as_nanos() / 1_000_000)
+        });
+        assert_eq!(seen, [500, 500, 500, 500, 600, 620, 620, 620, 620, 700].map(Some));
     }
 
     /// A pause leaves no minimum of more than half a minute before, however long it was.

@@ -137,7 +137,7 @@ impl Provisioned {
             self.changed_at = sample.next;
         }
         if sample.newest < self.changed_at {
-            (self.since, self.in_flight) = (None, sample.in_flight);
+            self.since = None;
             return None;
         }
         let base = self.min_rtt.get()?;

@@ -284,7 +284,9 @@ fn judgements_by_hand() {
     let probe: [Judgement; 2] = [((950, 50, 0, 0), 7600), ((950, 50, 0, 0), 9500)];
     let lossy: [Judgement; 3] = [((1000, 250, 0, 0), 10_000); 3];
     let trial: [Judgement; 2] = [((1000, 250, 0, 0), 8000), ((800, 200, 0, 0), 8000)];
-    let cases: [Vec<Judgement>; 20] = [
+    let cases: [Vec<Judgement>; 21] = [
+        // At a rate that does not rise, the queue of the end alone is none.
+        vec![((1000, 0, 0, 76), 10_000); 3],
         vec![(q(1000, 75), 10_000), (q(1000, 75), 10_000), (q(1000, 75), 10_000)],
         vec![(q(1000, 76), 10_000), (q(1000, 0), 10_000), (q(1000, 76), 10_000)],
         vec![(q(1000, 150), 10_000), (q(1000, 150), 7600)],
@@ -345,4 +347,52 @@ fn what_is_in_flight_and_what_a_restart_forgets() {
         [false, false, true]
     );
     assert_eq!(control.max_in_flight(), 1_687_500 + 1500);
+}
+
+/// A report of 10 Mbit/s: what arrived, what was lost and what is in flight, kilobytes, and the round trip.
+fn report(control: &mut super::Provisioned, ms: u64, (arrived, lost, in_flight): (u64, u64, u64), rtt: u64) {
+    let (arrived, lost, in_flight) = (1000 * arrived, 1000 * lost, 1000 * in_flight);
+    let sample =
+        super::RateSample { arrived, lost, rtt: Some(Duration::from_millis(rtt)), newest: 0, next: 1, in_flight };
+    control.on_report(Time::ZERO + Duration::from_millis(ms), sample);
+}
+
+/// A judgement takes a round trip of 600 ms, or half of one while the rate rises after its first step. The last quarter's least round trip
+/// begins at three quarters of it.
+#[test]
+fn judgements_take_a_round_trip() {
+    for (climbs, is_first_step, length) in [(false, false, 600), (true, true, 600), (true, false, 300)] {
+        let mut control = Judged::new().0;
+        report(&mut control, 0, (0, 0, 0), 600);
+        (control.climbs, control.is_first_step) = (climbs, is_first_step);
+        let begins = control.since;
+        let late: Vec<_> = [(length * 3 / 4 - 1, 650), (length * 3 / 4, 680), (length - 2, 670), (length - 1, 690)]
+            .into_iter()
+            .map(|(ms, rtt)| {
+                report(&mut control, ms, (1, 0, 0), rtt);
+                assert_eq!(control.since, begins, "{ms}");
+                control.sum.late_rtt
+            })
+            .collect();
+        assert_eq!(late, [None, Some(680), Some(670), Some(670)].map(|ms| ms.map(Duration::from_millis)));
+        report(&mut control, length, (1, 0, 0), 700);
+        assert_eq!(control.since, Some(Time::ZERO + Duration::from_millis(length)));
+    }
+}
+
+/// A line that carries less returns few reports. What was sent counts, whether it has arrived, is lost or still in flight: 7/8 of what the
+/// rate allows in a round trip of 600 ms, so the sender knows what the line carries, 50 kB in that time. The rate is 75 % of it, since the
+/// queue is long. Had it sent 60 kB only, it would not weigh.
+#[test]
+fn what_is_in_flight_was_sent() {
+    for (lost, more_in_flight, carried, rate) in
+        [(0, 600, Some(666_666), 499_950), (300, 300, Some(666_666), 499_950), (0, 10, None, 10_000_000)]
+    {
+        let mut control = Judged::new().0;
+        report(&mut control, 0, (0, 0, 100), 600);
+        for n in 1..=2 {
+            report(&mut control, 600 * n, (50, lost, 100 + n * more_in_flight), 800);
+        }
+        assert_eq!((control.carried, control.rate().bits_per_second()), (carried, rate), "{lost} {more_in_flight}");
+    }
 }

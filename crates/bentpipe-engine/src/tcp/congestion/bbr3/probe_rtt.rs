@@ -27,7 +27,7 @@ impl Bbr3 {
 
     /// CheckProbeRTT, HandleProbeRTT.
     pub(super) fn probe_rtt(&mut self, window: &mut Window, seen: &Delivered, has_expired: bool) {
-        if has_expired && self.rounds > 0 && !self.restarts && !matches!(self.state, State::ProbeRtt(_)) {
+        if has_expired && !self.restarts && !matches!(self.state, State::ProbeRtt(_)) {
             self.state = State::ProbeRtt(None);
             self.save(window);
             self.ack_phase = AckPhase::Stopping;

@@ -1,5 +1,6 @@
 //! BBRv3 on a pipe of 100 segments of 1000 bytes: 1 MB/s and 100 ms.
 
+mod control;
 mod model;
 mod precaution;
 mod undo;

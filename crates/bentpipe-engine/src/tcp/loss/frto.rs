@@ -167,6 +167,35 @@ mod tests {
             let spurious = FrtoVerdict::Spurious { ssthresh: 20, flight: 30 };
             let next = if tests { spurious } else { FrtoVerdict::Conventional };
             assert_eq!(frto.on_new_ack((ack, 101), Some(100), true), next);
+            assert!(!frto.is_testing());
         }
+    }
+
+    /// RFC 5682 §2.1: a duplicate ACK ends the test. Only in step 3 have new segments been sent instead of retransmissions.
+    #[test]
+    fn a_duplicate_ack_ends_the_test() {
+        for acks in [0, 1] {
+            let mut frto = Frto::new(true);
+            frto.on_timeout(true, 10, 20, 30);
+            for _ in 0..acks {
+                assert_eq!(frto.on_new_ack((0, 10), Some(100), true), FrtoVerdict::SendNew);
+            }
+            assert_eq!(frto.on_duplicate_ack(), acks == 1);
+            assert!(!frto.is_testing());
+            assert!(!frto.on_duplicate_ack());
+        }
+    }
+
+    /// What an earlier timeout retransmitted does not count: the ACK of one segment is enough. A timeout in a recovery is not tested.
+    #[test]
+    fn each_timeout_is_its_own_test() {
+        let mut frto = Frto::new(true);
+        for bytes in [50, 20] {
+            frto.on_timeout(true, 10, 20, 30);
+            frto.on_retransmitted(bytes);
+        }
+        assert_eq!(frto.on_new_ack((0, 20), Some(100), true), FrtoVerdict::SendNew);
+        frto.on_timeout(false, 10, 20, 30);
+        assert!(!frto.is_testing() && !frto.has_probe());
     }
 }

@@ -78,3 +78,23 @@ fn deflate_by(window: &mut Window, acked: u64) {
         window.set_inflation(back);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    /// RFC 6582 §3.2 step 3B, with 10 000 bytes, 3000 of inflation and segments of 1000: less what a partial ACK acknowledges, and a segment more
+    /// if that is at least one.
+    #[test]
+    fn a_partial_ack_deflates() {
+        for (acked, window, inflation) in
+            [(500, 10_000, 2500), (1000, 10_000, 3000), (2000, 10_000, 2000), (3000, 10_000, 1000), (7000, 6000, 1000)]
+        {
+            let mut seen = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::default() }, 10);
+            seen.set_inflation(3000);
+            deflate_by(&mut seen, acked);
+            assert_eq!((seen.exact(), seen.inflation()), (f64::from(window), inflation), "{acked}");
+        }
+    }
+}

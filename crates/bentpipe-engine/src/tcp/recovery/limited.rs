@@ -80,3 +80,41 @@ impl Limited {
         Some(span)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::config::TcpConfig;
+
+    /// RFC 3042 §2, with a window of 4000 bytes that are all outstanding: each of two duplicate ACKs lets a segment of 1000 leave. The peer's
+    /// window must have room for it, and there must be data; the last segment may be short.
+    #[test]
+    fn each_duplicate_lets_a_segment_leave() {
+        for (data, peer, sent) in [
+            (10_000, 10_000, [1000, 2000]),
+            (10_000, 5999, [1000, 1000]),
+            (10_000, 4999, [0, 0]),
+            (4000, 10_000, [0, 0]),
+            (5500, 10_000, [1000, 1500]),
+        ] {
+            let mut seq = SequenceSpace::new(0, peer);
+            (seq.snd_nxt, seq.snd_max, seq.data_end) = (4000, 4000, data);
+            let window = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::default() }, 4);
+            let mut limited = Limited::new(true);
+            let seen = [1, 2].map(|duplicates| {
+                limited.allow();
+                if limited.take_allowance()
+                    && let Some(span) = limited.choose(&mut seq, &window, 4000 + limited.sent(), duplicates, 1000)
+                {
+                    (seq.snd_nxt, seq.snd_max) = (span.end(), span.end());
+                }
+                limited.sent()
+            });
+            assert_eq!(seen, sent, "{data} {peer}");
+            // An ACK of new data withdraws what was allowed.
+            limited.allow();
+            limited.advance();
+            assert!(!limited.is_allowed() && limited.sent() == 0);
+        }
+    }
+}

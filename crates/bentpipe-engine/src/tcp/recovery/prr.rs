@@ -244,4 +244,25 @@ mod tests {
         prr.on_ack(&mut window, &seq, &scoreboard);
         assert_eq!((scoreboard.pipe(seq.snd_una, seq.snd_max), window.whole()), (0, MSS));
     }
+
+    /// RFC 9937 §6.2: MAX(prr_delivered - prr_out, DeliveredData): with the pipe below the threshold, what has arrived without an answer is
+    /// answered later. One segment counts when the recovery begins, and one leaves. Of four more that arrive, the third and the fourth are
+    /// answered: with three segments, and with one.
+    #[test]
+    fn what_was_not_sent_is_sent_later() {
+        let (mut seq, mut window, mut scoreboard) = flight(40, 28);
+        let mut prr = Prr::new(SsthreshBase::FlightSize);
+        (33..36).for_each(|n| sack(&mut scoreboard, n));
+        prr.enter(0, &mut window, &seq, &scoreboard);
+        prr.sent(MSS);
+        let mut sent = Vec::new();
+        for (n, sends) in [(36, false), (37, false), (38, true), (39, true)] {
+            sack(&mut scoreboard, n);
+            prr.on_ack(&mut window, &seq, &scoreboard);
+            if sends {
+                sent.push(fill(&mut prr, &mut seq, &window, &mut scoreboard));
+            }
+        }
+        assert_eq!(sent, [3, 1]);
+    }
 }

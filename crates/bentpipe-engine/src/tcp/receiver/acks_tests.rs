@@ -160,3 +160,130 @@ fn the_ack_of_a_syn_leaves_first() {
         assert_eq!((schedule.is_due(at(0)), schedule.is_first()), (true, is_first));
     }
 }
+
+/// BSD's clock of 200 ms: an ACK waits for its next tick, not for 200 ms (Stevens, TCP/IP Illustrated, volume 1, §19.3). A tick at the very
+/// instant of a segment is over.
+#[test]
+fn ticks_are_waited_for() {
+    for delay in [Duration::ZERO, Duration::from_millis(200)] {
+        let policy = AckPolicy { delay, tick: Some(Duration::from_millis(200)), ..AckPolicy::DELAYED };
+        for (come, leaves) in [(0, 200_000), (1, 200_000), (199_999, 200_000), (200_000, 400_000)] {
+            let mut schedule = AckSchedule::new(policy);
+            schedule.on_data(at(come));
+            schedule.on_in_order(at(come), false);
+            assert_eq!((schedule.is_due(at(come)), schedule.deadline()), (false, at(leaves)), "{come}");
+        }
+    }
+}
+
+/// The first two segments are acknowledged one by one, and then every other one.
+#[test]
+fn a_number_of_first_segments_is_acknowledged_at_once() {
+    let mut schedule = AckSchedule::new(AckPolicy { daass: Daass::FirstSegments(2), ..AckPolicy::DELAYED });
+    let acks = [1, 2, 3, 4, 5, 6].map(|_| {
+        schedule.on_data(at(0));
+        schedule.on_in_order(at(0), false);
+        let is_due = schedule.is_due(at(0));
+        if is_due {
+            schedule.acknowledged(at(0));
+        }
+        is_due
+    });
+    assert_eq!(acks, [true, true, false, true, false, true]);
+}
+
+/// What an end sends before anything has come is no answer: the end of a packet is acknowledged.
+#[test]
+fn a_request_is_no_answer() {
+    let mut schedule = AckSchedule::new(AckPolicy { pushed: true, ..AckPolicy::DELAYED });
+    schedule.on_answer(at(0));
+    schedule.on_data(at(100));
+    schedule.on_in_order(at(100), false);
+    schedule.on_push();
+    assert!(schedule.is_due(at(100)));
+}
+
+/// Takes a small segment in order; tells how long its ACK waits, in milliseconds.
+fn small(schedule: &mut AckSchedule, micros: u64) -> u64 {
+    schedule.on_in_order_adaptively(at(micros), 100, |_| false);
+    if schedule.is_due(at(micros)) { 0 } else { (schedule.deadline() - at(micros)).as_nanos() / 1_000_000 }
+}
+
+/// Linux's receiver after its first segment, without quick ACKs; the round trip is 100 ms and a timeout 300 ms.
+fn settled() -> AckSchedule {
+    let mut schedule = AckSchedule::new(AckPolicy::LINUX);
+    schedule.on_round_trip(Duration::from_millis(100));
+    schedule.adapt(at(0), 100, 1460, 0);
+    schedule.end_quick();
+    schedule
+}
+
+/// Linux (`tcp_enter_quickack_mode`): after a repetition 16 ACKs leave at once, the repetition's own and 15 others. With a window of less
+/// than two full segments, two do.
+#[test]
+fn a_repetition_makes_acks_quick() {
+    for (window, quick) in [(1_000_000, 15), (1000, 1)] {
+        let mut schedule = settled();
+        schedule.on_repetition(window);
+        schedule.acknowledge_now();
+        schedule.acknowledged(at(0));
+        let at_once = (0..20).take_while(|_| {
+            let is_due = small(&mut schedule, 0) == 0;
+            schedule.acknowledged(at(0));
+            is_due
+        });
+        assert_eq!(at_once.count(), quick);
+    }
+}
+
+/// Linux (`tcp_in_quickack_mode`): there are no quick ACKs of data that this end answers at once.
+#[test]
+fn an_end_that_answers_has_no_quick_acks() {
+    for (answers, wait) in [(false, 0), (true, 40)] {
+        let mut schedule = settled();
+        schedule.on_repetition(1_000_000);
+        if answers {
+            schedule.on_answer(at(39_999));
+        }
+        assert_eq!(small(&mut schedule, 40_000), wait);
+    }
+}
+
+/// Linux (`tcp_delack_timer_handler`): an ACK that leaves because its time has come has waited in vain, and the delay is doubled. One that
+/// data has carried before has not.
+#[test]
+fn an_ack_in_vain_doubles_the_delay() {
+    for (leaves, next) in [(10_000, 40), (39_999, 40), (40_000, 80)] {
+        let mut schedule = settled();
+        assert_eq!(small(&mut schedule, 0), 40);
+        schedule.acknowledged(at(leaves));
+        assert_eq!(small(&mut schedule, 50_000), next, "{leaves}");
+    }
+}
+
+/// Linux: a pause longer than a timeout makes ACKs quick again (`tcp_event_data_recv`), here two, and after the last of them the delay is
+/// the least one (`tcp_dec_quickack_mode`). Data that follows soon does not make them quick.
+#[test]
+fn quick_acks_after_a_pause_end_with_the_least_delay() {
+    let mut schedule = settled();
+    small(&mut schedule, 0);
+    schedule.acknowledged(at(40_000));
+    for (micros, wait) in [(340_001, 0), (350_000, 0), (360_000, 40)] {
+        schedule.adapt(at(micros), 100, 1460, 0);
+        assert_eq!(small(&mut schedule, micros), wait, "{micros}");
+        schedule.acknowledged(at(micros));
+    }
+}
+
+/// Linux (`__tcp_ack_snd_check`): more than a full segment, here 536 bytes, is acknowledged at once unless the window has shrunk.
+#[test]
+fn much_data_is_acknowledged_at_once_if_the_window_does_not_shrink() {
+    for (bytes, shrinks, is_due) in [(536, false, false), (537, false, true), (537, true, false)] {
+        let mut schedule = settled();
+        schedule.on_in_order_adaptively(at(0), bytes, |pending| {
+            assert_eq!(pending, u64::from(bytes));
+            shrinks
+        });
+        assert_eq!(schedule.is_due(at(0)), is_due, "{bytes}");
+    }
+}

@@ -67,8 +67,12 @@ fn text_beyond_a_fin_does_not_count() {
     for ack in [AckPolicy::DELAYED, AckPolicy::LINUX] {
         let mut receiver = Receiver::new(&TcpConfig { mss: 1000, ack, ..TcpConfig::default() });
         receiver.synchronize();
-        assert_eq!(receiver.on_data(Time::ZERO, 1501, 1001), Fresh::None);
-        assert!(receiver.ack_is_due(Time::ZERO) && receiver.beyond_gaps() == 0);
+        for from in [1501, 1001] {
+            assert_eq!(receiver.on_data(Time::ZERO, from, 1001), Fresh::None);
+            assert!(receiver.ack_is_due(Time::ZERO) && receiver.beyond_gaps() == 0);
+            assert_eq!(receiver.out_of_order, 0);
+            receiver.acknowledged(Time::ZERO);
+        }
     }
 }
 
@@ -173,4 +177,115 @@ fn a_fin_takes_no_room() {
     assert_eq!(receiver.offer_window(0), 3000);
     receiver.read(Time::ZERO, 1000);
     assert_eq!(receiver.offer_window(0), 4000);
+}
+
+/// Linux: 44 segments of 1460 bytes are 64 240 bytes, as a SYN offers, or 501.9 units of 128. The first ACK offers 502 of them, as each
+/// capture shows (`__tcp_select_window`). A segment of 128 bytes opens the window by 256 (`tcp_grow_window`), shorter ones do not.
+#[test]
+fn a_scaled_window_is_rounded_up() {
+    for (scale, bytes, windows) in [(7, 127, [64_256, 64_256]), (7, 128, [64_256, 64_512])] {
+        let mut receiver = Receiver::new(&TcpConfig {
+            mss: 1460,
+            ack: AckPolicy::LINUX,
+            receive_buffer: 21_240_000,
+            first_window: Some(81_920),
+            window_follows: true,
+            ..TcpConfig::default()
+        });
+        receiver.synchronize();
+        assert_eq!(receiver.offer_syn_window(65_535), 64_240);
+        let first = receiver.offer_window(scale);
+        receiver.on_arrival(Time::ZERO, (bytes, 1 + bytes), Some((1, Duration::from_millis(100))));
+        assert_eq!([first, receiver.offer_window(scale)], windows, "{scale} {bytes}");
+    }
+}
+
+/// RFC 9293 §3.8.6: "A TCP receiver SHOULD NOT shrink the window", not what its SYN has offered either.
+#[test]
+fn what_the_syn_has_offered_stays() {
+    let mut receiver = Receiver::new(&TcpConfig { mss: 500, receive_buffer: 100_000, ..TcpConfig::default() });
+    receiver.synchronize();
+    assert_eq!(receiver.offer_syn_window(65_535), 65_535);
+    receiver.resize(10_000);
+    assert_eq!(receiver.offer_window(0), 65_535);
+    assert_eq!(receiver.limit(), 65_536);
+}
+
+/// Linux (`tcp_cleanup_rbuf`): a read is told of if the window is at most half of the buffer and has become twice as large since it was
+/// told, in however many reads. Of 4000 bytes, 3000 or 1500 are waiting.
+#[test]
+fn reads_that_double_the_window_are_told() {
+    for (waiting, reads, before_reading, told) in [
+        (3000, [999, 1], true, [false, true]),
+        (3000, [500, 500], true, [false, true]),
+        (3000, [500, 500], false, [false, false]),
+        (3000, [1000, 0], false, [true, false]),
+        (1500, [1500, 0], true, [false, false]),
+        (1500, [1500, 0], false, [true, false]),
+    ] {
+        let ack = AckPolicy { before_reading, ..AckPolicy::DELAYED };
+        let mut receiver = Receiver::new(&TcpConfig { mss: 500, receive_buffer: 4000, ack, ..TcpConfig::default() });
+        receiver.synchronize();
+        receiver.on_data(Time::ZERO, 1, 1 + waiting);
+        receiver.offer_window(0);
+        let seen = reads.map(|bytes| {
+            let tells = bytes > 0 && receiver.read(Time::ZERO, bytes);
+            if tells {
+                receiver.offer_window(0);
+            }
+            tells
+        });
+        assert_eq!(seen, told, "{waiting} {reads:?} {before_reading}");
+    }
+}
+
+/// A buffer may become smaller than what is held beyond gaps: then there is no room.
+#[test]
+fn a_buffer_may_be_smaller_than_what_it_holds() {
+    let mut receiver =
+        Receiver::new(&TcpConfig { mss: 500, receive_buffer: 4000, gaps_take_room: true, ..TcpConfig::default() });
+    receiver.synchronize();
+    receiver.on_data(Time::ZERO, 501, 2501);
+    receiver.resize(1000);
+    assert_eq!(receiver.offer_window(0), 0);
+}
+
+/// RFC 2883 §4: a duplicate of out-of-order data is reported first, and then the block that contains it. Without D-SACK, only that block is.
+#[test]
+fn a_duplicate_beyond_a_gap_is_reported_before_its_block() {
+    for (dsack, blocks) in [(true, vec![(5000, 5500), (4500, 5500)]), (false, vec![(4500, 5500)])] {
+        let mut receiver = Receiver::new(&TcpConfig { mss: 500, ..TcpConfig::default() });
+        receiver.synchronize();
+        receiver.negotiated(4, dsack, u64::MAX);
+        receiver.on_data(Time::ZERO, 1, 4000);
+        for from in [4500, 5000, 5000] {
+            receiver.sack_blocks(4);
+            receiver.on_data(Time::ZERO, from, from + 500);
+        }
+        assert_eq!(receiver.sack_blocks(4).iter(4000).collect::<Vec<_>>(), blocks);
+        assert_eq!(receiver.sack_blocks(4).iter(4000).collect::<Vec<_>>(), [(4500, 5500)]);
+        // Nothing is reported beyond the end of the peer's stream.
+        receiver.drop_beyond();
+        assert!(!receiver.has_sack_blocks() && receiver.beyond_gaps() == 0);
+    }
+}
+
+/// ACKs beyond a gap wait for each other, but not if the next one would have no room to report what has arrived: two blocks have changed,
+/// and the segment begins a third.
+#[test]
+fn an_ack_leaves_before_its_blocks_are_crowded_out() {
+    let compress = AckPolicy { compress: Some(crate::tcp::Compress::LINUX), ..AckPolicy::DELAYED };
+    let mut receiver = Receiver::new(&TcpConfig { mss: 500, ack: compress, ..TcpConfig::default() });
+    receiver.synchronize();
+    receiver.negotiated(4, true, u64::MAX);
+    for from in [1001, 1501, 3001, 3501] {
+        assert!(!receiver.needs_ack_before(from, from + 500), "{from}");
+        receiver.on_data(Time::ZERO, from, from + 500);
+        if receiver.ack_is_due(Time::ZERO) {
+            receiver.acknowledged(Time::ZERO);
+        }
+    }
+    let seen = [(4001, 4501), (2501, 3001), (2001, 2501), (501, 1001), (4501, 5001), (1, 501)];
+    let needs = seen.map(|(from, end)| receiver.needs_ack_before(from, end));
+    assert_eq!(needs, [false, false, false, false, true, false]);
 }

@@ -172,7 +172,8 @@ impl Cookies {
             for secret in &mut self.secrets[..replaced] {
                 getrandom::fill(secret).expect("the system has entropy");
             }
-            self.since = now;
+            // The previous secret must not live longer because its end was noticed late.
+            self.since = if replaced == 1 { self.since + SECRET_LIFE } else { now };
         }
         Self::of(&self.secrets[0], from)
     }
@@ -263,5 +264,10 @@ mod tests {
         assert!(cookies.fits(at(479), from(1), &before) && !cookies.fits(at(480), from(1), &before));
         let after = cookies.give(at(1000), from(1));
         assert!(cookies.fits(at(1000), from(1), &after) && !cookies.fits(at(1000), from(1), &before));
+        // A secret lives for two minutes also if that is noticed late: a cookie ends after four minutes at most.
+        let late = cookies.give(at(1239), from(1));
+        assert!(cookies.fits(at(1239), from(1), &after) && !cookies.fits(at(1240), from(1), &after));
+        cookies.give(at(1240), from(1));
+        assert!(cookies.fits(at(1359), from(1), &late) && !cookies.fits(at(1360), from(1), &late));
     }
 }

@@ -68,7 +68,6 @@ impl Polls {
 
     /// Records that a poll is sent, after this many transmissions.
     pub(super) fn send(&mut self, transmissions: u64) {
-        self.due = false;
         self.number = self.number.wrapping_add(1);
         if self.open.len() == MAX_OPEN {
             self.open.pop_front();

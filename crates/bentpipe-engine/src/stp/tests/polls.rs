@@ -182,3 +182,35 @@ fn a_report_that_is_withdrawn_is_searched_again() {
     assert_eq!(data, [nth(1), nth(3), nth(4), nth(5)]);
     assert_eq!(answer(&mut end, start + 550 * MS, 1, nth(2), &[]).0, [nth(2), nth(6)]);
 }
+
+/// A poll is due an interval after the data, not before. The peer is silent from its last answer on.
+#[test]
+fn polls_have_their_times() {
+    let at = |ms: u64| Time::from_nanos(ms * MS);
+    let mut polls = Polls::new(INTERVAL);
+    polls.watch(at(0));
+    let patience = Duration::from_millis(500);
+    for (ms, due) in [(99, false), (100, true)] {
+        assert!(polls.on_time(at(ms), patience));
+        assert_eq!(polls.due, due, "{ms}");
+    }
+    polls.on_ack(at(300), None, false);
+    assert!(polls.on_time(at(800), patience) && !polls.on_time(at(801), patience));
+}
+
+/// Segments have the peer's size, and the window is that of whole segments: 66 250 bytes are 120.9 frames of 548. Data that would fill half
+/// of the peer's window waits while anything is outstanding.
+#[test]
+fn segments_have_the_peers_size() {
+    let mut end = End(Connection::new(config(), Role::Active));
+    end.give(0, Input::Open);
+    end.give(1000, Input::Write(1_000_000));
+    let mut answer = Segment { ack: 1, window: WIDE, ..Segment::new(Flags::SYN | Flags::ACK) };
+    answer.syn.mss = Some(500);
+    let (out, _) = end.give(1_000_000_000, Input::Segment(answer));
+    assert_eq!(out.iter().filter(|segment| segment.len == 500).count(), 120);
+    let stats = end.0.stats();
+    assert_eq!((stats.max_flight, stats.max_cwnd, stats.max_burst), (60_000, 60_000, 120));
+    let (mut end, ..) = End::sending(config(), 100_000, 600);
+    assert_eq!(end.ack(1_540_000_000, nth(0) + 300, &[], 600).0, []);
+}

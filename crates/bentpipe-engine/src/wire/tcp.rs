@@ -62,9 +62,9 @@ pub struct Translation {
     pub iss: Numbering,
     /// The peer's, once its SYN has arrived.
     pub irs: Option<Numbering>,
-    /// Rcv.Wind.Shift: the window scale that our SYN offered.
+    /// Rcv.Wind.Shift: the window scale that our SYN offered, at most 14 (RFC 7323 §2.3).
     pub our_scale: Option<u8>,
-    /// Snd.Wind.Shift: the window scale that the peer's SYN offered.
+    /// Snd.Wind.Shift: the window scale that the peer's SYN offered, at most 14.
     pub peer_scale: Option<u8>,
 }
 
@@ -82,12 +82,12 @@ impl Translation {
 
     /// Shift of the windows that we send: none unless both SYNs had the option (RFC 7323 §2.2).
     pub fn send_shift(&self) -> u8 {
-        self.peer_scale.and(self.our_scale).unwrap_or(0).min(MAX_WINDOW_SHIFT)
+        self.peer_scale.and(self.our_scale).unwrap_or(0)
     }
 
     /// Shift of the windows that the peer sends.
     fn receive_shift(&self) -> u8 {
-        self.our_scale.and(self.peer_scale).unwrap_or(0).min(MAX_WINDOW_SHIFT)
+        self.our_scale.and(self.peer_scale).unwrap_or(0)
     }
 
     /// Writes the segment with its payload, given in pieces; returns the length.

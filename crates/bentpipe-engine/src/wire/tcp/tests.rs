@@ -312,6 +312,66 @@ fn what_cannot_be_said_is_refused() {
     assert_eq!(us.emit(&data, &[b"ab", b"c"], &mut out[..19]), Err(EmitError::NoRoom { needed: 20, have: 19 }));
 }
 
+/// A header with these options, as the peer reads it.
+fn with_options(flags: Flags, options: &[u8]) -> Result<Segment, WireError> {
+    let (us, peer) = pair(1, 2, None, None);
+    let mut bytes = vec![0; HEADER];
+    bytes.extend(options);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    (bytes[12], bytes[13]) = ((bytes.len() / 4 << 4) as u8, flags.bits());
+    bytes[..4].copy_from_slice(&[0x13, 0x88, 0, 80]);
+    bytes[8..12].copy_from_slice(&2u32.to_be_bytes());
+    peer.parse(&sealed(&us, bytes), Near::default()).map(|(segment, _)| segment)
+}
+
+/// RFC 7323 §2.3: a shift of more than 14 counts as 14. RFC 9293 §3.2: the segment size is "only sent in the initial connection request", and
+/// so are the other options of a SYN; elsewhere they count for nothing.
+#[test]
+fn options_of_a_syn_by_hand() {
+    let options = [2, 4, 5, 180, 1, 3, 3, 15, 4, 2];
+    let syn = SynOptions { mss: Some(1460), window_scale: Some(14), sack_permitted: true };
+    for (flags, expected) in [(Flags::SYN, syn), (Flags::SYN | Flags::ACK, syn), (Flags::ACK, SynOptions::default())] {
+        assert_eq!(with_options(flags, &options).map(|segment| segment.syn), Ok(expected));
+    }
+    let shift = with_options(Flags::SYN, &[3, 3, 14]).map(|segment| segment.syn.window_scale);
+    assert_eq!(shift, Ok(Some(14)));
+}
+
+/// RFC 2018 §3: blocks of two numbers each. One that ends where it begins, or before, is none. The acknowledgement number is 1 past its start.
+#[test]
+fn sack_blocks_by_hand() {
+    let block = |start: u8, end: u8| [0, 0, 0, start, 0, 0, 0, end];
+    let blocks = [&[5, 26][..], &block(12, 22), &block(40, 40), &block(60, 50)].concat();
+    let read = with_options(Flags::ACK, &blocks).expect("three blocks");
+    assert_eq!((read.ack, read.sack.iter(2).collect::<Vec<_>>()), (0, vec![(12, 22)]));
+    for option in [&[5, 2][..], &[5, 13, 0, 0, 0, 12, 0, 0, 0, 22, 0, 0, 0]] {
+        let wrong = WireError::OptionLength { kind: 5, length: option[1] };
+        assert_eq!(with_options(Flags::ACK, option), Err(wrong));
+    }
+}
+
+/// RFC 9768 §3.2.3: kind 172 begins with the bytes marked ECT(0), kind 174 with those marked ECT(1); CE is between them. On a SYN it is ignored.
+#[test]
+fn marked_bytes_by_hand() {
+    for (kind, ect0, ect1) in [(172, 1, 0x03_04_05), (174, 0x03_04_05, 1)] {
+        let option = [kind, 11, 0, 0, 1, 0, 1, 2, 3, 4, 5];
+        let read = with_options(Flags::ACK, &option).expect("an option").marked_bytes().expect("counters");
+        assert_eq!((read.ect0, read.ce, read.ect1), (Some(ect0), Some(0x01_02), Some(ect1)));
+        assert_eq!(with_options(Flags::SYN, &option).expect("an option").marked_bytes(), None);
+    }
+}
+
+#[test]
+fn a_segment_is_for_its_connection() {
+    let (us, _) = pair(1, 2, None, None);
+    let other = Addresses::V4 { source: Ipv4Addr::new(192, 0, 2, 3), destination: Ipv4Addr::new(192, 0, 2, 1) };
+    let ports = PORTS.reversed();
+    assert!(us.is_for_us(&ADDRESSES.reversed(), ports));
+    assert!(
+        !us.is_for_us(&other, ports) && !us.is_for_us(&ADDRESSES.reversed(), PORTS) && !us.is_for_us(&ADDRESSES, ports)
+    );
+}
+
 prop_compose! {
     fn segments()(
         syn: bool, flags in 0u8..0x20, seq in 0u64..1 << 40, ack in 0u64..1 << 40, window: u16, len in 0u16..1461,

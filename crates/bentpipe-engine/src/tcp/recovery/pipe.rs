@@ -141,3 +141,38 @@ impl Pipe {
 pub(super) fn has_room(seq: &SequenceSpace, window: &Window, scoreboard: &Scoreboard) -> bool {
     window.whole().min(window.clamp()) >= scoreboard.pipe(seq.snd_una, seq.snd_max) + window.mss()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6675 §4 NextSeg rule 4: once per recovery, the last segment of up to SMSS bytes that is not SACKed; again when HighACK is greater than
+    /// RescueRxt. RFC 3517 has no such rule.
+    #[test]
+    fn the_rescue_is_the_last_segment() {
+        let mut seq = SequenceSpace::new(0, 1 << 30);
+        (seq.snd_una, seq.snd_nxt, seq.snd_max, seq.data_end) = (1, 10_001, 10_001, 10_001);
+        let mut scoreboard = Scoreboard::default();
+        scoreboard.sack(4001, 8001);
+        let mut pipe = Pipe::new(PipeForm::Rfc6675, None);
+        let rescue = |pipe: &mut Pipe, seq: &SequenceSpace, scoreboard: &Scoreboard| {
+            pipe.rescue(seq, scoreboard, 1000, Some(10_001)).map(|span| (span.seq, span.len))
+        };
+        assert_eq!(rescue(&mut Pipe::new(PipeForm::Rfc3517, None), &seq, &scoreboard), None);
+        assert_eq!(rescue(&mut pipe, &seq, &scoreboard), Some((9001, 1000)));
+        assert!(pipe.take_rescue() && !pipe.take_rescue());
+        seq.snd_max = 12_001;
+        for (snd_una, found) in [(8001, None), (10_001, None), (10_002, Some((11_001, 1000)))] {
+            seq.snd_una = snd_una;
+            (seq.snd_nxt, seq.data_end) = (12_001, 12_001);
+            assert_eq!(rescue(&mut pipe, &seq, &scoreboard), found, "{snd_una}");
+        }
+        // A short rest behind the highest SACKed byte, and nothing behind it.
+        let mut pipe = Pipe::new(PipeForm::Rfc6675, None);
+        scoreboard.sack(10_002, 11_501);
+        assert_eq!(rescue(&mut pipe, &seq, &scoreboard), Some((11_501, 500)));
+        let mut pipe = Pipe::new(PipeForm::Rfc6675, None);
+        scoreboard.sack(11_501, 12_001);
+        assert_eq!(rescue(&mut pipe, &seq, &scoreboard), None);
+    }
+}

@@ -164,6 +164,9 @@ mod tests {
             sent.push(fill(&mut prr, &mut seq, &window, &mut scoreboard));
         }
         assert!(sent[0] == 1 && sent.iter().all(|&count| count <= 1), "{sent:?}");
+        // Eighteenths of 10 segments, rounded up to a byte: with the fourth of them that is delivered they are 2.2 segments, with the sixth 3.3,
+        // with the eighth 4.4 and with the ninth 5.
+        assert_eq!(sent[..9], [1, 0, 0, 1, 0, 1, 0, 1, 1]);
         // RecoverFS is 18: two segments were SACKed before the ACK that began the recovery. By now 17 of these are
         // delivered.
         assert_eq!(sent.iter().sum::<u64>(), (17 * 10u64).div_ceil(18));
@@ -264,5 +267,24 @@ mod tests {
             }
         }
         assert_eq!(sent, [3, 1]);
+    }
+
+    /// RFC 9937 §6.2: an ACK is safe if it advances. One that only SACKs allows what it delivers, also after one that has advanced.
+    #[test]
+    fn only_an_ack_that_advances_is_safe() {
+        let (mut seq, mut window, mut scoreboard) = flight(40, 28);
+        let mut prr = Prr::new(SsthreshBase::FlightSize);
+        (30..33).for_each(|n| sack(&mut scoreboard, n));
+        prr.enter(0, &mut window, &seq, &scoreboard);
+        prr.sent(MSS);
+        seq.snd_una = MSS;
+        scoreboard.advance(MSS);
+        prr.on_ack(&mut window, &seq, &scoreboard);
+        let room = |window: &Window, scoreboard: &Scoreboard| window.whole() - scoreboard.pipe(MSS, 40 * MSS);
+        assert_eq!(room(&window, &scoreboard), 2 * MSS);
+        prr.sent(2 * MSS);
+        sack(&mut scoreboard, 33);
+        prr.on_ack(&mut window, &seq, &scoreboard);
+        assert_eq!(room(&window, &scoreboard), MSS);
     }
 }

@@ -113,6 +113,31 @@ fn three_duplicate_acks_halve_and_retransmit() {
     assert_eq!(sender.deadline(), at(103) + Duration::from_secs(1));
 }
 
+/// RFC 6582 §3.2 step 3B: a partial ACK has the first segment behind it sent again. Half of ten segments and three of inflation are 8000
+/// bytes; less the 4000 that it acknowledges and one segment more they are 5000.
+#[test]
+fn a_partial_ack_retransmits_the_next_hole() {
+    let mut config = TcpConfig { mss: 1000, ..TcpConfig::default() };
+    config.variant = crate::tcp::Variant::named("newreno").expect("a row");
+    config.shortcuts = Shortcuts { handshake: Handshake::None, ..Shortcuts::NONE };
+    let mut sender = Sender::new(&config);
+    sender.write(20_000);
+    while sender.next(at(0), 0).is_some() {}
+    let mut ack = Segment { ack: 1, window: 1 << 20, ..Segment::new(Flags::ACK) };
+    sender.update_window(&ack);
+    let take = |sender: &mut Sender, ack: &Segment, millis| {
+        sender.on_ack(&mut Context::silent(at(millis)), ack, false, None);
+        core::iter::from_fn(|| sender.next(at(millis), 0))
+            .map(|span| (span.seq, span.retransmission))
+            .collect::<Vec<_>>()
+    };
+    let sent = [101, 102, 103].map(|millis| take(&mut sender, &ack, millis));
+    assert_eq!(sent[2], [(1, true)]);
+    ack.ack = 4001;
+    let sent = take(&mut sender, &ack, 200);
+    assert_eq!((sent[0], sender.congestion.window.usable()), ((4001, true), 5000));
+}
+
 /// A timeout counts only after a transmission: at 1000 bytes per 100 s the retransmission waits for 99 s behind the first segment,
 /// and the timer runs from then on. With three retries allowed the segment is sent four times before the connection is given up.
 #[test]

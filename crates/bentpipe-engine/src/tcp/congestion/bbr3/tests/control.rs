@@ -132,3 +132,186 @@ fn a_drain_ends_after_three_round_trips_and_the_one_it_began_in() {
     }
     assert_eq!((pipe.bbr.state, rounds), (State::Down, 4));
 }
+
+/// SetSendQuantum, QuantizationBudget: three times what leaves in a millisecond, which is between two segments and 64 kB; while a probe goes
+/// up, two segments more.
+#[test]
+fn budgets_by_hand() {
+    let mut pipe = Pipe::new();
+    for (pacing, budget) in [(None, 6000.0), (Some(1e6), 6000.0), (Some(3e7), 90_000.0), (Some(1e8), 196_608.0)] {
+        pipe.bbr.pacing = pacing;
+        for (state, more) in [(State::Cruise, 0.0), (State::Up, 2000.0)] {
+            pipe.bbr.state = state;
+            assert_eq!(pipe.bbr.budget(5000.0, 1000.0), budget + more, "{pacing:?}");
+            assert_eq!(pipe.bbr.budget(200_000.0, 1000.0), 200_000.0 + more);
+        }
+    }
+}
+
+/// SetCwnd, BoundCwndForProbeRTT, BoundCwndForModel: at least four segments, whatever the bounds. A probe of the round trip lowers the window to
+/// half a product, and does not raise it.
+#[test]
+fn small_windows_by_hand() {
+    for (state, window, bound, after) in [
+        (State::Cruise, 1000.0, f64::INFINITY, 4000),
+        (State::Cruise, 50_000.0, 1000.0, 4000),
+        (State::ProbeRtt(None), 20_000.0, f64::INFINITY, 21_000),
+        (State::ProbeRtt(None), 90_000.0, f64::INFINITY, 50_000),
+    ] {
+        let mut pipe = cruising();
+        pipe.bbr.state = state;
+        pipe.window.set(window);
+        pipe.bbr.bounds.inflight = bound;
+        pipe.ack(Duration::from_millis(10), pipe.delivered, MSS, Round { pipe: 99 * MSS, ..CALM });
+        assert_eq!(pipe.window.cwnd(), after, "{state:?} {window} {bound}");
+    }
+}
+
+/// CheckStartupHighLoss: losses without a recovery end nothing, and neither do those of a recovery outside startup.
+#[test]
+fn only_a_recovery_in_startup_ends_it() {
+    for (state, phase) in [(State::Startup, Phase::Open), (State::Cruise, Phase::Recovery)] {
+        let mut pipe = Pipe::new();
+        if state == State::Startup {
+            (0..4).for_each(|_| pipe.calm())
+        } else {
+            _ = pipe.until(state)
+        }
+        let lossy = Round { rtt: RTT, pipe: 60 * MSS, tx_in_flight: 160 * MSS, lost: 10 * MSS, phase };
+        let before = pipe.delivered;
+        (0..7).for_each(|_| pipe.ack(Duration::from_millis(10), before, 10 * MSS, lossy));
+        pipe.ack(Duration::from_millis(10), before + 10 * MSS, 10 * MSS, lossy);
+        assert_eq!((pipe.bbr.state, pipe.bbr.bounds.longterm), (state, f64::INFINITY));
+    }
+}
+
+/// StartRound: each phase counts its own round trips, from what is delivered as it begins. A refill lasts until the round trip that begins
+/// with it is over.
+#[test]
+fn phases_begin_round_trips() {
+    let mut pipe = cruising();
+    pipe.bbr.start_down(pipe.now, 77);
+    assert_eq!(pipe.bbr.round_end, 77);
+    let began = pipe.delivered;
+    pipe.bbr.start_refill(began);
+    assert_eq!((pipe.bbr.round_end, pipe.bbr.ack_phase), (began, AckPhase::Refilling));
+    let busy = Round { pipe: 90 * MSS, ..CALM };
+    pipe.ack(Duration::from_millis(10), began - MSS, MSS, busy);
+    assert_eq!(pipe.bbr.state, State::Refill);
+    pipe.ack(Duration::from_millis(10), began, MSS, busy);
+    assert_eq!((pipe.bbr.state, pipe.bbr.round_end), (State::Up, pipe.delivered));
+    pipe.bbr.state = State::ProbeRtt(None);
+    pipe.ack(Duration::from_millis(10), began, MSS, Round { pipe: 50 * MSS, ..CALM });
+    assert!(matches!(pipe.bbr.state, State::ProbeRtt(Some(_))) && pipe.bbr.round_end == pipe.delivered);
+}
+
+/// AdaptLongTermModel: the filter advances once, in the round trip after the probe.
+#[test]
+fn the_filter_advances_once_per_probe() {
+    let mut pipe = cruising();
+    (pipe.bbr.cycle, pipe.bbr.ack_phase, pipe.bbr.round_end) = (5, AckPhase::Stopping, pipe.delivered + 100 * MSS);
+    let busy = Round { pipe: 90 * MSS, ..CALM };
+    let cycles = [0, 0, 100, 0, 100].map(|segments| {
+        let prior = if segments == 0 { pipe.delivered - MSS } else { pipe.bbr.round_end };
+        pipe.ack(Duration::from_millis(10), prior, 50 * MSS, busy);
+        pipe.bbr.cycle
+    });
+    assert_eq!(cycles, [5, 5, 6, 6, 6]);
+}
+
+/// UpdateMaxBw: a sample that the application has limited does not displace a higher one, however old.
+#[test]
+fn a_limited_sample_displaces_nothing() {
+    let mut pipe = cruising();
+    pipe.bbr.cycle += 5;
+    let sample = |is_app_limited| RateSample {
+        prior_delivered: pipe.delivered,
+        delivered: 50 * MSS,
+        interval: RTT,
+        is_app_limited,
+        tx_in_flight: 50 * MSS,
+        lost: 0,
+    };
+    let [limited, full] = [true, false].map(sample);
+    let mut filled = Filled::default();
+    let seen = |sample| Delivered {
+        now: pipe.now,
+        rtt: Some(RTT),
+        srtt: Some(RTT),
+        sample: Some(sample),
+        too_high: None,
+        newly: 50 * MSS,
+        delivered: pipe.delivered + 50 * MSS,
+        lost: 0,
+        pipe: 0,
+        pipe_before: 50 * MSS,
+        departure: Time::ZERO,
+        phase: Phase::Open,
+    };
+    for (sample, max) in [(limited, 1e6), (full, 5e5)] {
+        let seen = seen(sample);
+        pipe.bbr.update_max_bw(&seen);
+        assert_eq!(pipe.bbr.max_bw.max(), max);
+    }
+    // CheckFullBWReached: once a probe has filled the path, a higher rate does not make it unfilled.
+    (0..5).for_each(|_| filled.on_round(&full));
+    assert!(filled.now);
+    filled.on_round(&RateSample { delivered: 100 * MSS, ..full });
+    assert!(filled.now);
+}
+
+/// ProbeInflightLongtermUpward: the bound rises only while a probe goes up, here by a segment for the window that is acknowledged, and the
+/// slope is raised once per round trip.
+#[test]
+fn the_bound_rises_while_a_probe_goes_up() {
+    for (state, bound) in [(State::Cruise, 100_000.0), (State::Up, 101_000.0)] {
+        let mut pipe = cruising();
+        pipe.window.set(100_000.0);
+        pipe.bbr.up_rounds = 0;
+        pipe.bbr.raise_slope(&pipe.window);
+        (pipe.bbr.state, pipe.bbr.bounds.longterm, pipe.bbr.cycle_at) = (state, 100_000.0, pipe.now);
+        for _ in 0..2 {
+            let all = Round { pipe: 50 * MSS, tx_in_flight: MSS, ..CALM };
+            pipe.window.set(100_000.0);
+            pipe.ack(Duration::from_millis(10), 0, 50 * MSS, all);
+        }
+        assert_eq!(
+            (pipe.bbr.bounds.longterm, pipe.bbr.up_count, pipe.bbr.up_rounds),
+            (bound, 100_000.0, 1),
+            "{state:?}"
+        );
+    }
+}
+
+/// HandleInflightTooHigh: losses that come after the probe has ended set the bound, but end no other phase, and are not what an undo returns
+/// to. Each probe is judged once.
+#[test]
+fn losses_of_a_probe_that_has_ended() {
+    let mut pipe = cruising();
+    pipe.bbr.is_judging = true;
+    let (state, cycle_at) = (pipe.bbr.state, pipe.bbr.cycle_at);
+    pipe.now += Duration::from_millis(1);
+    pipe.find_lost(10 * MSS, false);
+    assert!(pipe.bbr.bounds.longterm.is_finite() && pipe.bbr.was_too_high);
+    assert_eq!((pipe.bbr.state, pipe.bbr.cycle_at, pipe.bbr.is_judging), (state, cycle_at, false));
+    pipe.bbr.bounds.longterm = 5000.0;
+    let mark = LossReport { found_by: FoundBy::Mark, flight: 120 * MSS, peer_window: u64::MAX };
+    pipe.bbr.on_loss(&mut pipe.window, &mark);
+    pipe.find_lost(10 * MSS, false);
+    assert_eq!(pipe.bbr.bounds.longterm, 5000.0);
+    // RestoreCwnd, and no return to a probe.
+    pipe.window.set(50_000.0);
+    pipe.bbr.prior = 250_000.0;
+    pipe.bbr.on_spurious_timeout(&mut pipe.window, 0, 0);
+    assert_eq!((pipe.window.cwnd(), pipe.bbr.state, pipe.bbr.bounds.events), (250_000, state, 0));
+}
+
+/// ResetCongestionSignals: what was delivered before does not count for the bounds of the losses after.
+#[test]
+fn signals_are_reset() {
+    let mut pipe = cruising();
+    pipe.bbr.bounds.reset_signals();
+    pipe.bbr.bounds.note_loss(0);
+    pipe.bbr.bounds.adapt(1e6, 100_000.0);
+    assert!((pipe.bbr.bounds.bw - 7e5).abs() < 1.0 && (pipe.bbr.bounds.inflight - 70_000.0).abs() < 1.0);
+}

@@ -2,7 +2,7 @@
 
 use super::world::{FEC, Fate, MS, Pair, at, bulk, config};
 use crate::machine::{Context, Machine};
-use crate::slacp::config::{ChannelConfig, Fec, Order, Probing, Repairs, SlacpConfig};
+use crate::slacp::config::{ChannelConfig, Fec, Order, Probing, RateControl, Repairs, SlacpConfig};
 use crate::slacp::{End, Frame, Input, Verdict};
 use crate::units::{Rate, TransmitClock};
 
@@ -20,6 +20,7 @@ fn frames_are_counted() {
     assert_eq!(pair.handles(), (0..2000).collect::<Vec<_>>());
     let [sender, receiver] = [0, 1].map(|side| pair.ends[side].stats());
     assert_eq!((sender.frames, sender.reports), (pair.line.len() as u64, 0));
+    assert_eq!(sender.bytes, pair.line.iter().map(|(_, frame)| u64::from(pair.ends[0].weight(frame))).sum::<u64>());
     assert_eq!((receiver.frames, receiver.reports), (pair.sent[1] as u64, pair.sent[1] as u64));
     assert_eq!(pair.ends[0].in_flight, 0);
 }
@@ -58,6 +59,18 @@ fn a_refused_frame_has_not_arrived() {
         assert_eq!(end.handle(&mut Context::silent(at(0)), Input::Frame(frame)), verdict);
         assert_eq!(end.near().received, newest, "{channel} {seq}");
     }
+}
+
+/// A frame that arrives twice is refused the second time. A packet in another frame is only accepted: its bytes are not needed again. A repair
+/// frame for packets beyond the window is refused.
+#[test]
+fn what_comes_again_is_not_kept() {
+    let mut end = end(vec![ChannelConfig { fec: Some(FEC), ..ChannelConfig::reliable() }]);
+    let data = |number| Frame::Data { channel: 0, number, seq: 0, behind: 0, floor: 0, len: 100 };
+    let repair = |number, first| Frame::Repair { channel: 0, number, first, count: 2, index: 0, floor: 0, len: 104 };
+    let seen = [data(7), data(7), data(8), repair(9, 1 << 30), repair(10, 0)]
+        .map(|frame| end.handle(&mut Context::silent(at(0)), Input::Frame(frame)));
+    assert_eq!(seen, [Verdict::Kept, Verdict::Refused, Verdict::Accepted, Verdict::Refused, Verdict::Kept]);
 }
 
 /// A recovered packet that has arrived meanwhile is refused, and so is one of a channel that does not exist.
@@ -134,4 +147,61 @@ fn a_changed_path_is_tried_at_the_configured_rate() {
     end.line = Some(TransmitClock::new(Rate::from_bits_per_second(1000).expect("not zero")));
     end.on_path_change();
     assert_eq!(end.rate(), Rate::from_bits_per_second(8_000_000));
+}
+
+/// A packet that is lost again and again, while others arrive, is given up after three transmissions, however a silent peer is probed.
+#[test]
+fn a_packet_is_given_up_while_the_peer_is_heard() {
+    for probing in [Probing::Doubling, Probing::Steady(MS(0))] {
+        let mut pair = Pair::new(&SlacpConfig { probing, ..config(vec![ChannelConfig::persistent(3)]) });
+        let packets: Vec<_> = (0..500).map(|n| (at(10 * n), 0, 976, 7)).collect();
+        let lost = |_, _, frame: &Frame| match frame {
+            Frame::Data { seq: 5, .. } => Fate::Lost,
+            _ => Fate::Arrives,
+        };
+        pair.run(&packets, at(10_000), lost);
+        let sent = pair.line.iter().filter(|(_, frame)| matches!(frame, Frame::Data { seq: 5, .. })).count();
+        assert_eq!((sent, pair.skipped.as_slice(), pair.delivered.len()), (3, [5].as_slice(), 499), "{probing:?}");
+    }
+}
+
+/// While as much is in flight as the rate control allows, nothing leaves but reports.
+#[test]
+fn what_is_in_flight_is_limited() {
+    let settings = SlacpConfig { rate_control: RateControl::Shared, ..config(vec![ChannelConfig::reliable()]) };
+    for (in_flight, frames) in [(1 << 40, 0), (0, 1)] {
+        let mut end = End::new(&settings);
+        end.handle(
+            &mut Context::silent(at(0)),
+            Input::Packet { channel: 0, handle: 0, len: 100, flow: 1, host: 0, acknowledges: None },
+        );
+        end.in_flight = in_flight;
+        assert_eq!(usize::from(end.next_frame(at(0)).is_some()), frames);
+    }
+}
+
+/// The lowest number is the most urgent, in whatever order the channels are given.
+#[test]
+fn the_lowest_priority_goes_first() {
+    let channels = [2, 0, 1].map(|priority| ChannelConfig { priority, ..ChannelConfig::unreliable() });
+    let mut end = end(channels.to_vec());
+    for channel in [0, 1, 2] {
+        let packet = Input::Packet { channel, handle: 0, len: 100, flow: 1, host: 0, acknowledges: None };
+        end.handle(&mut Context::silent(at(0)), packet);
+    }
+    let order = [(); 3].map(|()| match end.next_frame(at(0)) {
+        Some((Frame::Data { channel, .. }, _)) => channel,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(order, [1, 2, 0]);
+}
+
+/// A peer that was silent on the old path may be heard on the new one.
+#[test]
+fn a_changed_path_ends_the_silence() {
+    let mut pair = Pair::new(&config(vec![ChannelConfig::reliable()]));
+    pair.run(&bulk(3), at(9000), |_, _, _| Fate::Lost);
+    assert!(pair.ends[0].flight.is_silent());
+    pair.ends[0].on_path_change();
+    assert!(!pair.ends[0].flight.is_silent());
 }

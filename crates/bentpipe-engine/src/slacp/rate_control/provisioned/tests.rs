@@ -284,7 +284,17 @@ fn judgements_by_hand() {
     let probe: [Judgement; 2] = [((950, 50, 0, 0), 7600), ((950, 50, 0, 0), 9500)];
     let lossy: [Judgement; 3] = [((1000, 250, 0, 0), 10_000); 3];
     let trial: [Judgement; 2] = [((1000, 250, 0, 0), 8000), ((800, 200, 0, 0), 8000)];
-    let cases: [Vec<Judgement>; 21] = [
+    // A sixth of the rate, and half of that, since the queue is long: a quarter more, and three times that.
+    let low: [Judgement; 4] = [(q(200, 700), 10_000), (q(200, 700), 800), (q(100, 0), 1000), (q(125, 0), 3000)];
+    let cases: [Vec<Judgement>; 26] = [
+        [&low[..], &[(q(375, 0), 9000)]].concat(),
+        // After the first step, what comes through need not be 90 %.
+        [&low[..], &[(q(313, 0), 9000)]].concat(),
+        // Who does not use the higher rate has it raised by a quarter.
+        [&low[..], &[(q(100, 0), 3750)]].concat(),
+        // Once the rise is over, a single queue is none.
+        [&down[..], &probe, &[((1010, 54, 0, 0), 7600), (q(950, 76), 7600)]].concat(),
+        [&down[..], &probe, &[(q(1100, 76), 8360), (q(1045, 0), 8360), (q(1045, 76), 8360)]].concat(),
         // At a rate that does not rise, the queue of the end alone is none.
         vec![((1000, 0, 0, 76), 10_000); 3],
         vec![(q(1000, 75), 10_000), (q(1000, 75), 10_000), (q(1000, 75), 10_000)],
@@ -357,40 +367,44 @@ fn report(control: &mut super::Provisioned, ms: u64, (arrived, lost, in_flight):
     control.on_report(Time::ZERO + Duration::from_millis(ms), sample);
 }
 
-/// A judgement takes a round trip of 600 ms, or half of one while the rate rises after its first step. The last quarter's least round trip
-/// begins at three quarters of it.
+/// A judgement takes a round trip of 600 ms, or half of one while the rate rises after its first step, but at least 100 ms. The last quarter's
+/// least round trip begins at three quarters of it.
 #[test]
 fn judgements_take_a_round_trip() {
-    for (climbs, is_first_step, length) in [(false, false, 600), (true, true, 600), (true, false, 300)] {
+    for (base, climbs, is_first_step, length) in
+        [(600, false, false, 600), (600, true, true, 600), (600, true, false, 300), (10, false, false, 100)]
+    {
         let mut control = Judged::new().0;
-        report(&mut control, 0, (0, 0, 0), 600);
+        report(&mut control, 0, (0, 0, 0), base);
         (control.climbs, control.is_first_step) = (climbs, is_first_step);
         let begins = control.since;
-        let late: Vec<_> = [(length * 3 / 4 - 1, 650), (length * 3 / 4, 680), (length - 2, 670), (length - 1, 690)]
+        let late: Vec<_> = [(length * 3 / 4 - 1, 50), (length * 3 / 4, 80), (length - 2, 70), (length - 1, 90)]
             .into_iter()
-            .map(|(ms, rtt)| {
-                report(&mut control, ms, (1, 0, 0), rtt);
+            .map(|(ms, queue)| {
+                report(&mut control, ms, (1, 0, 0), base + queue);
                 assert_eq!(control.since, begins, "{ms}");
                 control.sum.late_rtt
             })
             .collect();
-        assert_eq!(late, [None, Some(680), Some(670), Some(670)].map(|ms| ms.map(Duration::from_millis)));
-        report(&mut control, length, (1, 0, 0), 700);
+        let rtt = |queue| Duration::from_millis(base + queue);
+        assert_eq!(late, [None, Some(80), Some(70), Some(70)].map(|queue| queue.map(rtt)));
+        assert_eq!(control.sum.min_rtt, Some(rtt(50)));
+        report(&mut control, length, (1, 0, 0), base + 100);
         assert_eq!(control.since, Some(Time::ZERO + Duration::from_millis(length)));
     }
 }
 
 /// A line that carries less returns few reports. What was sent counts, whether it has arrived, is lost or still in flight: 7/8 of what the
 /// rate allows in a round trip of 600 ms, so the sender knows what the line carries, 50 kB in that time. The rate is 75 % of it, since the
-/// queue is long. Had it sent 60 kB only, it would not weigh.
+/// queue is long. If it sends 80 kB only, it does not weigh.
 #[test]
 fn what_is_in_flight_was_sent() {
-    for (lost, more_in_flight, carried, rate) in
-        [(0, 600, Some(666_666), 499_950), (300, 300, Some(666_666), 499_950), (0, 10, None, 10_000_000)]
+    for (judgements, lost, more_in_flight, carried, rate) in
+        [(2, 0, 600, Some(666_666), 499_950), (2, 300, 300, Some(666_666), 499_950), (3, 0, 30, None, 10_000_000)]
     {
         let mut control = Judged::new().0;
         report(&mut control, 0, (0, 0, 100), 600);
-        for n in 1..=2 {
+        for n in 1..=judgements {
             report(&mut control, 600 * n, (50, lost, 100 + n * more_in_flight), 800);
         }
         assert_eq!((control.carried, control.rate().bits_per_second()), (carried, rate), "{lost} {more_in_flight}");

@@ -186,6 +186,21 @@ mod tests {
         }
     }
 
+    /// RFC 4015 §3: the threshold becomes the window of before the timeout if that is larger. A test that is not enabled does not run, and one
+    /// without new data sends none.
+    #[test]
+    fn the_larger_of_window_and_threshold_is_restored() {
+        let mut frto = Frto::new(true);
+        frto.on_timeout(true, 40, 20, 30);
+        assert_eq!(frto.on_new_ack((0, 10), Some(100), true), FrtoVerdict::SendNew);
+        frto.cancel_probes();
+        assert!(!frto.has_probe() && frto.is_testing());
+        assert_eq!(frto.on_new_ack((10, 20), Some(100), true), FrtoVerdict::Spurious { ssthresh: 40, flight: 30 });
+        let mut off = Frto::new(false);
+        off.on_timeout(true, 40, 20, 30);
+        assert!(!off.is_testing());
+    }
+
     /// What an earlier timeout retransmitted does not count: the ACK of one segment is enough. A timeout in a recovery is not tested.
     #[test]
     fn each_timeout_is_its_own_test() {

@@ -315,3 +315,48 @@ fn signals_are_reset() {
     pipe.bbr.bounds.adapt(1e6, 100_000.0);
     assert!((pipe.bbr.bounds.bw - 7e5).abs() < 1.0 && (pipe.bbr.bounds.inflight - 70_000.0).abs() < 1.0);
 }
+
+/// IsTimeToCruise: nor while more is in flight than the bound leaves, 85 % of it. CheckDrainDone: a product of 100 segments is drained with 100
+/// in flight. TargetInflight: a product of 20 segments makes probes 20 round trips apart.
+#[test]
+fn products_by_hand() {
+    let mut pipe = cruising();
+    pipe.bbr.start_down(pipe.now, pipe.delivered);
+    pipe.bbr.bounds.longterm = 100_000.0;
+    for (flight, state) in [(86, State::Down), (85, State::Cruise)] {
+        pipe.ack(Duration::from_millis(10), pipe.delivered - MSS, MSS, Round { pipe: flight * MSS, ..CALM });
+        assert_eq!(pipe.bbr.state, state, "{flight}");
+    }
+    for (flight, drains) in [(101, true), (100, false)] {
+        (pipe.bbr.state, pipe.bbr.bw) = (State::Drain(u64::MAX), 1e6);
+        pipe.ack(Duration::from_millis(10), pipe.delivered - MSS, MSS, Round { pipe: flight * MSS, ..CALM });
+        assert_eq!(matches!(pipe.bbr.state, State::Drain(_)), drains, "{flight}");
+    }
+    (pipe.bbr.min_rtt, pipe.bbr.bw) = (Some(Duration::from_millis(20)), 1e6);
+    pipe.window.set(200_000.0);
+    assert!((pipe.bbr.target(&pipe.window) - 20_000.0).abs() < 1.0);
+}
+
+/// HandleProbeRTT: 200 ms and a round trip have to pass. CheckProbeRTTDone: the next probe is due five seconds after the end.
+#[test]
+fn a_probe_of_the_round_trip_lasts_for_one() {
+    let mut pipe = cruising();
+    pipe.now += Duration::from_secs(6);
+    let long = Round { rtt: RTT + RTT, pipe: 4 * MSS, ..CALM };
+    pipe.ack(long.rtt, pipe.delivered, MSS, long);
+    let began = pipe.delivered;
+    for (prior, probes) in [(began - MSS, true), (began - MSS, true), (began, false)] {
+        assert!(pipe.bbr.holds_back());
+        pipe.ack(Duration::from_millis(150), prior, MSS, long);
+        assert_eq!(pipe.bbr.holds_back(), probes);
+    }
+    assert_eq!(pipe.bbr.recent_rtt_at, pipe.now);
+    // A pause spares one probe, not those after it.
+    pipe.now += Duration::from_secs(6);
+    pipe.bbr.on_restart_from_idle(&mut pipe.window, pipe.now);
+    for probes in [false, true] {
+        pipe.ack(long.rtt, pipe.delivered, MSS, long);
+        assert_eq!(pipe.bbr.holds_back(), probes);
+        pipe.now += Duration::from_secs(6);
+    }
+}

@@ -135,6 +135,8 @@ fn an_ack_that_is_nearly_due_leaves_at_once() {
             schedule.on_in_order_adaptively(at(micros), 100, |_| false);
         }
         assert_eq!(schedule.is_due(at(second)), is_due, "{second}");
+        // The first segment's ACK does not wait for longer because of the second.
+        assert!(is_due || schedule.deadline() == at(40_000));
     }
 }
 
@@ -285,5 +287,162 @@ fn much_data_is_acknowledged_at_once_if_the_window_does_not_shrink() {
             shrinks
         });
         assert_eq!(schedule.is_due(at(0)), is_due, "{bytes}");
+    }
+}
+
+/// Linux: the first mark makes two ACKs quick, as the peer's window may become small (`__tcp_ecn_check_ce`), and the segment that tells of the
+/// reduction is acknowledged at once (`tcp_ecn_accept_cwr`). Other receivers wait; what DCTCP asks for leaves at once everywhere.
+#[test]
+fn marks_make_acks_quick() {
+    for (urgency, waits) in
+        [(Urgency::None, [40, 40, 40]), (Urgency::Marked, [0, 0, 40]), (Urgency::Reduced, [0, 40, 40])]
+    {
+        let mut schedule = settled();
+        // The delay is 80 ms, and this end answers.
+        small(&mut schedule, 0);
+        schedule.acknowledged(at(40_000));
+        schedule.adapt(at(50_000), 100, 1460, 0);
+        schedule.on_answer(at(50_000));
+        let mut seen = [0; 3];
+        schedule.heed(urgency, 1_000_000);
+        for wait in &mut seen {
+            *wait = small(&mut schedule, 50_000);
+            schedule.acknowledged(at(50_000));
+        }
+        // Without a mark, half of 80 ms and a gap of 50 ms: 90 ms.
+        let waits = waits.map(|wait| if urgency != Urgency::Marked && wait > 0 { 90 } else { wait });
+        assert_eq!(seen, waits, "{urgency:?}");
+    }
+    for (urgency, is_due) in [(Urgency::Now, true), (Urgency::Marked, false), (Urgency::Reduced, false)] {
+        let mut schedule = AckSchedule::new(AckPolicy::DELAYED);
+        schedule.heed(urgency, 1_000_000);
+        assert_eq!((schedule.is_due(at(0)), schedule.is_quick()), (is_due, false), "{urgency:?}");
+    }
+}
+
+/// Linux's first timeout: the round trip and four deviations of half of it, at least 200 ms (`tcp_rtt_estimator`, `tcp_rto_min`).
+#[test]
+fn a_pause_is_longer_than_a_timeout() {
+    let seen = [10, 100, 200].map(|rtt| {
+        let mut schedule = settled();
+        schedule.on_round_trip(Duration::from_millis(rtt));
+        schedule.timeout()
+    });
+    assert_eq!(seen, [210, 300, 600].map(Duration::from_millis));
+}
+
+/// A repetition ends the time in which this end answers, and its delay is the least one again (`tcp_enter_quickack_mode`).
+#[test]
+fn a_repetition_ends_the_answers() {
+    let mut schedule = settled();
+    small(&mut schedule, 0);
+    schedule.acknowledged(at(40_000));
+    schedule.on_answer(at(10_000));
+    schedule.on_repetition(1_000_000);
+    assert_eq!(small(&mut schedule, 50_000), 0);
+    schedule.acknowledged(at(50_000));
+    schedule.end_quick();
+    assert_eq!(small(&mut schedule, 50_000), 40);
+}
+
+/// Linux (`tcp_cleanup_rbuf`): the end of a burst, here a segment that is not full, is acknowledged once all is read. An end that answers waits
+/// for its answer, but not for a second end. A full segment is none, and an ACK begins anew.
+#[test]
+fn what_ends_a_burst_is_acknowledged_when_it_is_read() {
+    for (answers, ends, is_all, is_due) in [
+        (false, 1, true, true),
+        (false, 1, false, false),
+        (true, 1, true, false),
+        (true, 2, true, true),
+        (false, 0, true, false),
+    ] {
+        let mut schedule = settled();
+        schedule.acknowledged(at(0));
+        if ends == 0 {
+            schedule.adapt(at(0), 536, 1460, 0);
+        }
+        (0..ends).for_each(|_| schedule.adapt(at(0), 100, 1460, 0));
+        if answers {
+            schedule.on_answer(at(0));
+        }
+        assert_eq!(small(&mut schedule, 0), 40);
+        schedule.on_read(is_all);
+        assert_eq!(schedule.is_due(at(0)), is_due, "{answers} {ends} {is_all}");
+    }
+}
+
+/// Linux (`tcp_delack_timer_handler`): an ACK that waits in vain for an answer ends the answers, and the delay is the least one, not twice as
+/// long. An ACK that is forced has not waited in vain.
+#[test]
+fn an_answer_that_does_not_come_ends_the_answers() {
+    for (answers, forced, next) in [(false, false, 100), (true, false, 40), (false, true, 80)] {
+        let mut schedule = settled();
+        small(&mut schedule, 0);
+        schedule.acknowledged(at(40_000));
+        if answers {
+            schedule.on_answer(at(10_000));
+        }
+        assert_eq!(small(&mut schedule, 50_000), 80);
+        if forced {
+            schedule.acknowledge_now();
+        }
+        schedule.acknowledged(at(130_000));
+        // Twice 80 ms are more than the round trip.
+        assert_eq!(small(&mut schedule, 200_000), next, "{answers} {forced}");
+        assert!(!schedule.answers);
+    }
+}
+
+/// Linux (`tcp_dec_quickack_mode`): only an ACK that was due uses up a quick one.
+#[test]
+fn data_without_an_ack_due_uses_up_no_quick_one() {
+    let mut schedule = settled();
+    schedule.on_repetition(1_000_000);
+    schedule.acknowledged(at(0));
+    let at_once = (0..20).take_while(|_| {
+        let is_due = small(&mut schedule, 0) == 0;
+        schedule.acknowledged(at(0));
+        is_due
+    });
+    assert_eq!(at_once.count(), 16);
+}
+
+/// Allman's acknowledgements after slow start: each segment is acknowledged until one is missing. A receiver that does not heed PSH is not
+/// hurried by it, and quick ACKs of one that does not adapt are quick though it answers.
+#[test]
+fn receivers_that_do_not_adapt() {
+    let mut schedule = AckSchedule::new(AckPolicy { daass: Daass::SlowStart, ..AckPolicy::DELAYED });
+    let mut next = |gap: bool| {
+        if gap {
+            schedule.on_gap();
+        }
+        schedule.on_data(at(0));
+        schedule.on_in_order(at(0), false);
+        let is_due = schedule.is_due(at(0));
+        if is_due {
+            schedule.acknowledged(at(0));
+        }
+        is_due
+    };
+    assert_eq!([false, false, true, false, false].map(&mut next), [true, true, false, true, false]);
+    for (quick, is_due) in [(0, false), (1, true)] {
+        let mut schedule = AckSchedule::new(AckPolicy { quick, ..AckPolicy::DELAYED });
+        schedule.on_data(at(0));
+        schedule.on_answer(at(0));
+        schedule.on_in_order(at(0), false);
+        schedule.on_push();
+        assert_eq!(schedule.is_due(at(0)), is_due);
+    }
+}
+
+/// Linux (`__tcp_ack_snd_check`): quick ACKs beyond a gap do not wait for each other.
+#[test]
+fn quick_acks_beyond_a_gap_do_not_wait() {
+    let mut schedule = settled();
+    schedule.on_repetition(1_000_000);
+    for n in 0..10 {
+        schedule.on_disorder(at(n), 1);
+        assert!(schedule.is_due(at(n)) && !schedule.is_waiting(), "{n}");
+        schedule.acknowledged(at(n));
     }
 }

@@ -283,9 +283,27 @@ fn an_ack_leaves_before_its_blocks_are_crowded_out() {
         receiver.on_data(Time::ZERO, from, from + 500);
         if receiver.ack_is_due(Time::ZERO) {
             receiver.acknowledged(Time::ZERO);
+            assert!(!receiver.needs_ack_before(6001, 6501), "nothing waits");
         }
     }
     let seen = [(4001, 4501), (2501, 3001), (2001, 2501), (501, 1001), (4501, 5001), (1, 501)];
     let needs = seen.map(|(from, end)| receiver.needs_ack_before(from, end));
     assert_eq!(needs, [false, false, false, false, true, false]);
+}
+
+/// Linux acknowledges the end of a burst once all of it is read, not a part.
+#[test]
+fn a_part_that_is_read_is_not_acknowledged() {
+    let mut receiver = linux();
+    let now = Time::from_nanos(1_000_000_000);
+    receiver.on_data(now, 1, 101);
+    receiver.acknowledged(now);
+    receiver.acks.end_quick();
+    receiver.read(now, 100);
+    receiver.on_data(now, 101, 301);
+    let due = [100, 100].map(|bytes| {
+        receiver.read(now, bytes);
+        receiver.ack_is_due(now)
+    });
+    assert_eq!(due, [false, true]);
 }

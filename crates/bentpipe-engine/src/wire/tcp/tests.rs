@@ -318,7 +318,7 @@ fn with_options(flags: Flags, options: &[u8]) -> Result<Segment, WireError> {
     let mut bytes = vec![0; HEADER];
     bytes.extend(options);
     bytes.resize(bytes.len().next_multiple_of(4), 0);
-    (bytes[12], bytes[13]) = ((bytes.len() / 4 << 4) as u8, flags.bits());
+    (bytes[12], bytes[13]) = ((bytes.len() as u8 / 4) << 4, flags.bits());
     bytes[..4].copy_from_slice(&[0x13, 0x88, 0, 80]);
     bytes[8..12].copy_from_slice(&2u32.to_be_bytes());
     peer.parse(&sealed(&us, bytes), Near::default()).map(|(segment, _)| segment)

@@ -169,4 +169,45 @@ mod tests {
             assert_eq!(pop(&mut codel, at(1100), 50, 9000), !is_empty);
         }
     }
+
+    /// RFC 8289 §5.5 with a target of 5 ms and an interval of 100 ms. The first drop comes when all packets have waited for 5 ms or more during an
+    /// interval, the next ones after 100 ms, 100 ms / sqrt(2) and 100 ms / sqrt(3), until a packet has waited for less. The next cycle needs an
+    /// interval again, and begins with the two drops that this one has added: 100 ms / sqrt(2).
+    #[test]
+    fn a_cycle_by_hand() {
+        let mut codel = Control::new(CONFIG);
+        for (now, waited, drops) in [
+            (900, 4, false),
+            (1000, 5, false),
+            (1099, 50, false),
+            (1100, 50, true),
+            (1199, 50, false),
+            (1200, 50, true),
+            (1270, 50, false),
+            (1271, 50, true),
+            (1328, 50, false),
+            (1329, 4, false),
+            (1330, 50, false),
+            (1429, 50, false),
+            (1430, 50, true),
+            (1500, 50, false),
+            (1501, 50, true),
+        ] {
+            assert_eq!(pop(&mut codel, at(now), waited, 9000), drops, "{now}");
+        }
+    }
+
+    /// RFC 8289 §5.5: if the packet behind a dropped one has waited for less than the target, the dropping ends, and it is sent.
+    #[test]
+    fn a_drop_may_end_the_dropping() {
+        let mut codel = Control { count: 5, dropping: true, drop_next: at(1000), ..Control::new(CONFIG) };
+        codel.first_above = Some(at(900));
+        let mut waits = [50, 4, 50].into_iter().map(|waited| (packet(at(1300 - waited)), 9000));
+        let mut drops = 0;
+        let taken = codel.pop(at(1300), &mut || waits.next(), &mut |_| {
+            drops += 1;
+            false
+        });
+        assert_eq!((taken.map(|packet| packet.since), drops, codel.dropping), (Some(at(1296)), 1, false));
+    }
 }

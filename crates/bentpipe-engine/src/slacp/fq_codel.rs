@@ -384,4 +384,19 @@ mod tests {
         assert_eq!(push(&mut queue, ack(4, 3)), Pushed::Waits, "the second was evicted");
         assert_eq!(push(&mut queue, ack(5, 4)), Pushed::Replaces(4));
     }
+
+    /// An acknowledgement is found after others have left before it, and those that are no acknowledgements neither replace one nor take its
+    /// place. Its bytes are those of the new one. Where acknowledgements are not filtered, each waits.
+    #[test]
+    fn an_acknowledgement_keeps_its_place() {
+        let ack = |handle, number, len| Waiting { acknowledges: Some(number), ..packet(handle, 1, 1, len) };
+        for (filters, second, bytes) in [(true, Pushed::Replaces(1), 100), (false, Pushed::Waits, 140)] {
+            let mut queue = FqCodel::new(None, filters);
+            push(&mut queue, packet(0, 1, 1, 1000));
+            push(&mut queue, ack(1, 1, 40));
+            assert_eq!(queue.pop(at(0), |_| panic!("no CoDel")).map(|packet| packet.handle), Some(0));
+            assert_eq!(push(&mut queue, packet(2, 1, 1, 40)), Pushed::Waits);
+            assert_eq!((push(&mut queue, ack(3, 2, 60)), queue.bytes()), (second, bytes));
+        }
+    }
 }

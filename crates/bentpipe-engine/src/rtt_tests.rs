@@ -49,6 +49,10 @@ fn the_variance_has_a_floor() {
     // 80 ms above the mean: the variance is at once 4 * 80 / 4 + 3/4 of its old value, still below the floor.
     rtt.sample(at(30_000), at(30_680));
     assert!(rtt.rto() < Duration::from_millis(811), "{:?}", rtt.rto());
+    // 990 ms above the mean of 610: the deviation is 990 and three quarters of 80, at once, and the mean rises by an eighth.
+    rtt.sample(at(40_000), at(41_600));
+    let expected = 610 + 990 / 8 + 990 + 60;
+    assert!((expected..expected + 2).contains(&(rtt.rto().as_nanos() / 1_000_000)), "{:?}", rtt.rto());
 }
 
 /// minei §2: "in a network with 50ms actual round trip delay, the mean RTO measured is 1.6 seconds, whereas [...]
@@ -180,5 +184,20 @@ fn the_longest_round_trips_do_not_overflow() {
         assert!(rtt.srtt().is_some_and(|srtt| srtt >= Duration::from_secs(1)), "{clock:?}");
         assert_eq!(rtt.rto(), RtoConfig::RFC6298.max, "{clock:?}");
         assert!(rtt.deadline(Time::ZERO + years) > Time::ZERO + years, "{clock:?}");
+    }
+}
+
+/// RFC 6298 §5.7: after a lost SYN the timeout is 3 s, or the initial one if that is longer, not doubled. If timestamps have measured the round
+/// trip, it is the measured one.
+#[test]
+fn after_a_lost_syn_the_timeout_is_three_seconds() {
+    for (initial, rto) in [(1, 3), (5, 5)] {
+        let mut rtt = RttEstimator::new(RtoConfig { initial: Duration::from_secs(initial), ..RtoConfig::RFC6298 });
+        rtt.back_off();
+        rtt.after_lost_syn();
+        assert_eq!(rtt.rto(), Duration::from_secs(rto));
+        rtt.sample(at(0), at(500));
+        rtt.after_lost_syn();
+        assert_eq!(rtt.rto(), Duration::from_millis(1500));
     }
 }

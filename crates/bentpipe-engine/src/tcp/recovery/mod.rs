@@ -275,8 +275,7 @@ impl LossRecovery {
     pub(in crate::tcp) fn is_echo(&mut self, snd_una: u64) -> bool {
         let Repair::Burst(burst) = &mut self.repair else { return false };
         match self.phase {
-            // Everything is being retransmitted, so data that had already arrived causes duplicates (RFC 6582 §3.2 step
-            // 2).
+            // Everything is being retransmitted, so data that had already arrived causes duplicates (RFC 6582 §3.2 step 2).
             Phase::Loss => {
                 burst.on_echo_after_timeout();
                 self.timeout_repair == TimeoutRepair::GoBack
@@ -446,3 +445,6 @@ impl LossRecovery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -111,6 +111,12 @@ fn three_duplicate_acks_halve_and_retransmit() {
     let span = sender.next(at(104), 0).expect("the fast retransmit");
     assert_eq!((span.seq, span.retransmission, sender.sequence().flight()), (1, true, 10_000));
     assert_eq!(sender.deadline(), at(103) + Duration::from_secs(1));
+    // RFC 5681 §3.2 step 4: each further duplicate ACK inflates it by a segment; an ACK with data is none (§2).
+    for (len, usable) in [(0, 9000), (100, 9000), (0, 10_000)] {
+        let ack = Segment { len, ..ack };
+        sender.on_ack(&mut Context::silent(at(110)), &ack, false, None);
+        assert_eq!(sender.congestion.window.usable(), usable);
+    }
 }
 
 /// RFC 6582 §3.2 step 3B: a partial ACK has the first segment behind it sent again. Half of ten segments and three of inflation are 8000

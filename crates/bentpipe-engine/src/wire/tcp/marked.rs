@@ -136,4 +136,27 @@ mod tests {
         assert_eq!(read(&[0, 0, 7, 9]), MarkedBytes { ect0: Some(7), ..MarkedBytes::default() });
         assert_eq!(read(&[0, 0, 1, 0, 0, 2, 0, 0, 3, 4, 5, 6]).len(), 3);
     }
+
+    /// RFC 9768 §3.2.3, figure 5: kind, length, and fields of 24 bits, here behind NOPs. With the bytes marked ECT(1), kind 174 begins with them.
+    #[test]
+    fn options_by_hand() {
+        use crate::wire::ip::{Addresses, Ports};
+        use crate::wire::tcp::{Flags, HEADER, Segment, Translation};
+        let addresses = Addresses::V4 { source: [192, 0, 2, 1].into(), destination: [192, 0, 2, 2].into() };
+        let mut us = Translation::new(addresses, Ports { source: 1, destination: 2 }, 3);
+        for (ect0, ce, ect1, option) in [
+            (Some(1), Some(0x02_03), Some(0x04_05_06), &[1, 174, 11, 4, 5, 6, 0, 2, 3, 0, 0, 1][..]),
+            (Some(1), Some(0x02_03), None, &[172, 8, 0, 0, 1, 0, 2, 3]),
+            (None, Some(0x02_03), Some(7), &[174, 8, 0, 0, 7, 0, 2, 3]),
+            (Some(9), None, None, &[1, 1, 1, 172, 5, 0, 0, 9]),
+        ] {
+            let mut segment = Segment::new(Flags::ACK);
+            let marked = MarkedBytes { ect0, ce, ect1 };
+            assert!(segment.set_marked_bytes(&marked) && !marked.is_empty());
+            let mut out = [0; 60];
+            let length = us.emit(&segment, &[], &mut out).expect("it fits");
+            assert_eq!(&out[HEADER..length], option);
+        }
+        assert!(MarkedBytes::default().is_empty());
+    }
 }

@@ -242,7 +242,7 @@ fn serve<W: Work>(
     let installed = Installed::new(args.no_rules, file)?;
     let mut collector = Collector::new(file, &mut gateway);
     let source = collector.source();
-    control.serve(move || status::json(&source())).map_err(Failure::broken)?;
+    control.serve(move |out| status::write(&source(), out)).map_err(Failure::broken)?;
     if let Some(metrics) = metrics {
         let source = collector.source();
         metrics.serve(move || source().exposition()).map_err(Failure::broken)?;

@@ -1,18 +1,24 @@
 //! The status socket: a unix socket that sends the status to each client and closes the connection.
 
 use std::fs::{File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bentpipe_io::{dial, is_served};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
 use super::scrape::PAUSE;
+
+/// How long a client may take nothing, and how long all waits for it may be together: meanwhile, others are not answered.
+const UNREAD: Duration = Duration::from_secs(1);
+const SLOW: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(10) };
+/// Bytes written at once. The kernel waits for a client again after each 32 KiB or so, whatever the timeout.
+const PIECE: usize = 32 << 10;
 
 /// The socket. It is removed when this is dropped.
 #[derive(Debug)]
@@ -58,23 +64,24 @@ impl Control {
         Ok(Control { path: path.to_owned(), listener })
     }
 
-    /// Starts to answer requests. `say` is called for each of them.
+    /// Starts to answer requests. `say` is called for each of them, to write the answer. A client that does not read, or that reads
+    /// slowly, is left with a part after [`UNREAD`] or [`SLOW`].
     ///
     /// # Errors
     /// Fails if no thread can be started.
-    pub fn serve(&self, say: impl Fn() -> String + Send + 'static) -> io::Result<()> {
+    pub fn serve(&self, say: impl Fn(&mut dyn Write) -> io::Result<()> + Send + 'static) -> io::Result<()> {
         let listener = self.listener.try_clone()?;
         std::thread::Builder::new().name("status".into()).spawn(move || {
             for stream in listener.incoming() {
-                let Ok(mut stream) = stream else {
+                let Ok(stream) = stream else {
                     // Without descriptors, the request stays in the queue and would be reported again at once.
                     std::thread::sleep(PAUSE);
                     continue;
                 };
-                // A client that does not read gets nothing.
-                let _ = stream
-                    .set_write_timeout(Some(Duration::from_secs(1)))
-                    .and_then(|()| stream.write_all(say().as_bytes()));
+                let mut client = BufWriter::with_capacity(PIECE, Client { stream, left: SLOW });
+                let _ = say(&mut client).and_then(|()| client.flush());
+                // What it has not taken is not written once more.
+                let _ = client.into_parts();
             }
         })?;
         Ok(())
@@ -84,6 +91,30 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A client that is being answered.
+struct Client {
+    stream: UnixStream,
+    /// How long it may still be waited for.
+    left: Duration,
+}
+
+impl Write for Client {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let since = Instant::now();
+        self.stream.set_write_timeout(Some(UNREAD.min(self.left)))?;
+        let written = self.stream.write(bytes);
+        self.left = self.left.saturating_sub(since.elapsed());
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -192,7 +223,7 @@ mod tests {
         for (n, status) in ["{\n  \"name\": \"near\"\n}\n", "{\n", "{\n  \"tunnel\": {\n  }\n", ""].iter().enumerate() {
             let path = folder.path().join(n.to_string());
             let control = Control::bind(&path).expect("a free name");
-            control.serve(|| (*status).to_owned()).expect("a thread");
+            control.serve(|out| out.write_all(status.as_bytes())).expect("a thread");
             match ask(&path) {
                 Ok(answer) => assert_eq!((n, &*answer), (0, *status)),
                 Err(error) => {
@@ -200,6 +231,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A client that takes a few bytes every now and then held up all others for hours: the kernel's timeout is for each 32 KiB.
+    #[test]
+    fn a_slow_client_holds_up_nobody() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("hub.sock");
+        let control = Control::bind(&path).expect("a free name");
+        // 300 MB, as of a hub with 65 536 peers.
+        let all = |out: &mut dyn Write| (0..10_000).try_for_each(|_| out.write_all(&[b' '; 30_000]));
+        control.serve(all).expect("a thread");
+        let mut slow = dial(&path, ANSWER).expect("it listens");
+        let (begun, mut buffer) = (Instant::now(), vec![0; 200_000]);
+        let mut taken = 0;
+        loop {
+            match io::Read::read(&mut slow, &mut buffer).expect("no reset") {
+                0 => break,
+                count => taken += count,
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{taken} B so far");
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        assert!(begun.elapsed() >= SLOW, "{taken} B in {:?}", begun.elapsed());
+        // Now another one is answered.
+        let mut next = dial(&path, ANSWER).expect("it listens");
+        next.set_read_timeout(Some(Duration::from_secs(10))).expect("not zero");
+        io::Read::read_exact(&mut next, &mut [0; 1000]).expect("an answer");
     }
 
     /// Members of the socket user's group may ask for the status.

@@ -75,6 +75,8 @@ pub struct Readings {
     peer: Option<Arc<str>>,
     /// When the loop began the list.
     begun: Option<Instant>,
+    /// Values of the loop that come first, shared with other threads.
+    shared: Option<Arc<Readings>>,
 }
 
 /// The latest readings. The loop stores them, and other threads read them.
@@ -83,7 +85,14 @@ pub type Published = Arc<Mutex<Arc<Readings>>>;
 impl Readings {
     /// An empty list for the gateway with this name and shape.
     pub fn new(name: &str, shape: &'static str) -> Self {
-        Readings { name: name.to_owned(), shape, list: Vec::new(), peer: None, begun: Some(Instant::now()) }
+        let begun = Some(Instant::now());
+        Readings { name: name.to_owned(), shape, list: Vec::new(), peer: None, begun, shared: None }
+    }
+
+    /// The loop's readings, to which a thread can add its own. They are not copied: those of 30 000 peers take 0.7 GB.
+    pub(crate) fn over(shared: Arc<Readings>) -> Self {
+        let (name, list) = (shared.name.clone(), Vec::new());
+        Readings { name, shape: shared.shape, list, peer: None, begun: shared.begun, shared: Some(shared) }
     }
 
     /// The gateway's name.
@@ -119,9 +128,14 @@ impl Readings {
         self.peer.is_some()
     }
 
-    /// The values. Those of one metric of a peer are adjacent.
+    /// The values added to this list. Those of one metric of a peer are adjacent, and so are all of a peer.
     pub fn list(&self) -> &[Reading] {
         &self.list
+    }
+
+    /// The values: the shared ones, then those of this list.
+    pub(crate) fn parts(&self) -> [&[Reading]; 2] {
+        [self.shared.as_ref().map_or(&[], |shared| &shared.list), &self.list]
     }
 
     /// Adds a value.
@@ -224,7 +238,7 @@ impl Readings {
     /// The values by metric, in the order in which metrics first appear.
     fn by_metric(&self) -> Vec<&Reading> {
         let (mut place, mut groups) = (HashMap::new(), Vec::<Vec<&Reading>>::new());
-        for reading in &self.list {
+        for reading in self.parts().into_iter().flatten() {
             let at = *place.entry(reading.metric).or_insert(groups.len());
             if at == groups.len() {
                 groups.push(Vec::new());

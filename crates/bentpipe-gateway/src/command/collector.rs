@@ -54,9 +54,8 @@ impl Collector {
     pub(super) fn source(&self) -> impl Fn() -> Readings + Send + Sync + use<> {
         let published = self.published.clone();
         move || {
-            // The loop may want the lock while the list is copied.
             let latest = published.lock().map(|readings| readings.clone()).unwrap_or_default();
-            let mut readings = Readings::clone(&latest);
+            let mut readings = Readings::over(latest);
             readings.add_age();
             // Without /proc, these readings are missing.
             let _ = readings.add_process();

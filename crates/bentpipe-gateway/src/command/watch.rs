@@ -152,7 +152,7 @@ mod tests {
     fn of(add: impl FnOnce(&mut Readings)) -> Counts {
         let mut readings = Readings::new("hub", "uplink");
         add(&mut readings);
-        Counts::read(&status::json(&readings)).expect("a status")
+        Counts::read(&status::tests::text(&readings)).expect("a status")
     }
 
     #[test]

@@ -105,6 +105,11 @@ pub trait Work {
     /// Adds the current values, except those of a hub's peers.
     fn read(&self, readings: &mut Readings);
 
+    /// The number of times that a hub's peers, or their names, have changed.
+    fn changes_of_peers(&self) -> u64 {
+        0
+    }
+
     /// Adds the values at `now` of at most `max` of a hub's peers, from this one on. Returns the next peer, if there is one.
     fn read_peers(&self, _now: Time, _readings: &mut Readings, _from: Slot, _max: usize) -> Option<Slot> {
         None
@@ -116,6 +121,8 @@ pub trait Work {
 pub(crate) struct Collection {
     pub(crate) readings: Readings,
     next: Option<Slot>,
+    /// [`Work::changes_of_peers`] at its beginning.
+    changes: u64,
 }
 
 /// One box: the loop and its work.
@@ -198,12 +205,17 @@ impl<W: Work> Loop<W> {
         let mut readings = Readings::new(name, self.work.name());
         readings.add_loop(&self.stats());
         self.work.read(&mut readings);
-        Collection { readings, next: Some(Slot(0)) }
+        Collection { readings, next: Some(Slot(0)), changes: self.work.changes_of_peers() }
+    }
+
+    /// True if the peers have not changed since this collection began. Otherwise one of them may be missing in it or be there twice.
+    pub(crate) fn is_current(&self, collection: &Collection) -> bool {
+        collection.changes == self.work.changes_of_peers()
     }
 
     /// Adds the readings of at most `max` peers. Returns true if those of all are there.
     pub(crate) fn collect(&self, collection: &mut Collection, max: usize) -> bool {
-        let Collection { readings, next } = collection;
+        let Collection { readings, next, .. } = collection;
         *next = next.and_then(|from| self.work.read_peers(self.now(), readings, from, max));
         next.is_none()
     }

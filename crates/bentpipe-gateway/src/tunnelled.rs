@@ -2,8 +2,9 @@
 //!
 //! A box with one peer is a hub with one.
 
+mod peer;
+
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,19 +17,20 @@ use bentpipe_io::Clock;
 use mio::event::Event as Ready;
 use mio::{Registry, Token};
 
-use super::carrier::{Carried, Carrier, PathChange};
+use super::carrier::Carried;
 use super::hub::{AddError, Hub, Meter, Slot};
-use super::log::{self, LeftOut, Limit};
+use super::log::{self, Limit};
 use super::peers::{PeerConfig, Reach};
 use super::ports;
 use super::readings::Readings;
 use super::resume::Resume;
 use super::run::{Loop, Work};
 use super::shape::{Shape, Turn};
-use super::shortfall::{Looks, Shortfall};
+use super::shortfall::Looks;
 use super::state::State;
 use super::udp::Udp;
-use crate::tunnel::{Event, PresharedKey, PublicKey};
+use crate::tunnel::{PresharedKey, PublicKey};
+use peer::{Name, Peer, Said, path_line};
 
 const UDP: Token = Token(0);
 /// Maximum number of datagram batches read in a turn while some wait: a fifth of what the kernel's buffer holds.
@@ -41,6 +43,8 @@ pub struct Tunnelled<S> {
     udp_is_readable: bool,
     hub: Hub,
     peers: BTreeMap<Slot, Peer>,
+    /// The number of times that the peers or their names have changed.
+    changes: u64,
     shape: S,
     state: Option<State>,
     resume: Resume,
@@ -63,33 +67,6 @@ impl Meter for Watch {
     }
 }
 
-/// State for the log lines about a peer.
-#[derive(Debug)]
-struct Peer {
-    name: Name,
-    /// True if nothing has been said since its link went down.
-    is_down: bool,
-    /// Limits lines saying that its link is up although it was not down.
-    ups: Limit,
-    /// Limits lines about its path MTU.
-    paths: Limit,
-    /// Whether its link carries what the settings say.
-    shortfall: Shortfall,
-}
-
-/// The name of a peer in log lines; `None` if there is only one peer.
-#[derive(Clone, Debug)]
-struct Name(Option<Arc<str>>);
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(name) => write!(f, "peer {name}"),
-            None => f.write_str("the peer"),
-        }
-    }
-}
-
 /// A box with tunnels to other boxes.
 pub type Gateway<S> = Loop<Tunnelled<S>>;
 
@@ -108,6 +85,7 @@ impl<S: Shape> Gateway<S> {
                 udp_is_readable: true,
                 hub: Hub::new(rate),
                 peers: BTreeMap::new(),
+                changes: 0,
                 shape,
                 state: None,
                 resume: Resume::new(),
@@ -129,6 +107,7 @@ impl<S: Shape> Gateway<S> {
         let now = self.now();
         let work = self.work_mut();
         let slot = work.hub.add(now, peer.terminal)?;
+        work.changes += 1;
         work.peers.insert(slot, Peer::new(Name(peer.name)));
         work.shape.join(slot, peer.reach);
         Ok(())
@@ -138,6 +117,7 @@ impl<S: Shape> Gateway<S> {
     pub fn remove(&mut self, key: &PublicKey) -> Option<SocketAddr> {
         let work = self.work_mut();
         let slot = work.hub.slot_of(key)?;
+        work.changes += 1;
         work.shape.leave(slot);
         work.peers.remove(&slot);
         work.hub.remove(slot).and_then(|carrier| carrier.tunnel().proven_endpoint())
@@ -148,6 +128,7 @@ impl<S: Shape> Gateway<S> {
     pub fn change(&mut self, key: &PublicKey, name: Option<Arc<str>>, weight: u32, reach: Reach) -> bool {
         let work = self.work_mut();
         let Some(slot) = work.hub.slot_of(key) else { return false };
+        work.changes += 1;
         if let Some(peer) = work.peers.get_mut(&slot) {
             peer.name = Name(name);
         }
@@ -308,6 +289,10 @@ impl<S: Shape> Work for Tunnelled<S> {
         self.shape.read_common(readings);
     }
 
+    fn changes_of_peers(&self) -> u64 {
+        self.changes
+    }
+
     fn read_peers(&self, now: Time, readings: &mut Readings, from: Slot, max: usize) -> Option<Slot> {
         let mut carriers = self.hub.carriers_from(from);
         for (slot, carrier) in carriers.by_ref().take(max) {
@@ -322,29 +307,6 @@ impl<S: Shape> Work for Tunnelled<S> {
     }
 }
 
-/// A note of a tunnel, with its peer's name.
-struct Said<'a>(&'a Name, crate::tunnel::Note);
-
-impl fmt::Display for Said<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.0 {
-            Some(name) => write!(f, "peer {name}: {}", self.1),
-            None => self.1.fmt(f),
-        }
-    }
-}
-
-fn path_line(name: &Name, change: &PathChange) -> String {
-    let PathChange { mtu, black_hole, .. } = change;
-    match (black_hole, &name.0) {
-        (true, _) => {
-            format!("longer datagrams to {name} are lost: the path MTU is {mtu} bytes until a larger one is found")
-        }
-        (false, None) => format!("the path MTU is {mtu} bytes"),
-        (false, Some(_)) => format!("the path MTU to {name} is {mtu} bytes"),
-    }
-}
-
 /// The peers whose addresses are proven.
 fn proven(hub: &Hub) -> impl Iterator<Item = (PublicKey, SocketAddr)> {
     let tunnels = hub.carriers().map(|(_, carrier)| carrier.tunnel());
@@ -353,51 +315,6 @@ fn proven(hub: &Hub) -> impl Iterator<Item = (PublicKey, SocketAddr)> {
 
 fn of(peers: &mut BTreeMap<Slot, Peer>, slot: Slot) -> &mut Peer {
     peers.get_mut(&slot).expect("each carrier has one")
-}
-
-impl Peer {
-    fn new(name: Name) -> Self {
-        let limit = Limit::default();
-        Peer { name, is_down: true, ups: limit.clone(), paths: limit, shortfall: Shortfall::default() }
-    }
-
-    /// Takes the sample of a second of its link's rate.
-    fn look(&mut self, carrier: &Carrier) {
-        let Some((told, used)) = carrier.provisioned() else { return };
-        if let Some(said) = self.shortfall.look(told, used) {
-            let key = if self.name.0.is_some() { "peers.rate" } else { "satellite.rate" };
-            log::line(said.line(&self.name, key));
-        }
-    }
-
-    /// Logs a line for each change of a link. A link goes down after a silence of `dead_after`, and its return is
-    /// always logged. Lines about a peer that starts over without such a silence are limited, because it could do so
-    /// many times a second.
-    fn say(&mut self, now: Time, carrier: Option<&Carrier>, event: Event) {
-        let at = carrier.and_then(|carrier| carrier.tunnel().endpoint());
-        let at = at.map_or_else(|| "an unknown address".to_owned(), |at| at.to_string());
-        let name = &self.name;
-        let other = carrier.and_then(|carrier| carrier.tunnel().other_shape());
-        if let (Event::Down, Some(other)) = (event, other) {
-            // It could come back with one shape and the other many times a second, too.
-            let Some(left_out) = self.ups.take(now) else { return };
-            return log::line(format_args!(
-                "{name} at {at} comes back with the shape `{other}`: the link is down{left_out}"
-            ));
-        }
-        if event == Event::Down {
-            self.is_down = true;
-            // The event comes at the end of `dead_after`, or later if this process was stopped or the machine slept.
-            let silence = carrier.map_or(Duration::ZERO, |carrier| now.saturating_since(carrier.tunnel().heard_at()));
-            return log::line(format_args!(
-                "{name} at {at} has been silent for {} s (`dead_after`): the link is down until it answers",
-                silence.as_secs_f64().round()
-            ));
-        }
-        let left_out = if std::mem::take(&mut self.is_down) { Some(LeftOut::default()) } else { self.ups.take(now) };
-        let Some(left_out) = left_out else { return };
-        log::line(format_args!("{name} at {at} is up{left_out}"));
-    }
 }
 
 #[cfg(test)]

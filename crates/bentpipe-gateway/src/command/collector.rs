@@ -72,6 +72,11 @@ impl Collector {
         if self.collection.is_none() && begun < self.due {
             return;
         }
+        if let Some((stale, _)) = self.collection.take_if(|(collection, _)| !gateway.is_current(collection)) {
+            // It is dropped in parts, and then another one begins.
+            self.old = stale.readings;
+            return gateway.look_soon();
+        }
         let (mut collection, before) = self.collection.take().unwrap_or_else(|| self.begin(gateway));
         let has_all = gateway.collect(&mut collection, PEERS_AT_ONCE);
         let took = before + gateway.now().saturating_since(begun);
@@ -104,5 +109,59 @@ impl Collector {
             // If a thread still reads them, it drops them.
             self.old = Arc::try_unwrap(replaced).unwrap_or_default();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::tunnel::{PrivateKey, TunnelConfig};
+    use crate::tunnelled::tests::idle;
+    use crate::{PeerConfig, Value};
+
+    /// A reload in the middle of a collection: a peer whose values were there came once more from its new place, and both were added up.
+    #[test]
+    fn a_reload_begins_the_collection_anew() {
+        let (mut gateway, link) = idle();
+        let private = PrivateKey::generate();
+        let peer = |n: usize| {
+            let tunnel = TunnelConfig::new(private.clone(), PrivateKey::generate().public(), None);
+            PeerConfig { name: Some(format!("boat-{n}").into()), ..PeerConfig::alone(tunnel, link.clone()) }
+        };
+        let peers: Vec<_> = (0..2 * PEERS_AT_ONCE).map(peer).collect();
+        let keys = peers.iter().map(|peer| peer.terminal.tunnel.peer).collect::<Vec<_>>();
+        peers.into_iter().for_each(|peer| gateway.add(peer).expect("a key of its own"));
+        let key = keys[0];
+        let text = format!(
+            "name = \"hub\"\n[tunnel]\nprivate_key = \"key\"\n[satellite]\nrate = \"1 Mbit/s\"\nround_trip = \"600 ms\"\n[split]\n\
+             [[peers]]\nname = \"a\"\nkey = \"{key}\"\nprefixes = [\"10.1.0.0/24\"]\n"
+        );
+        let file = GatewayFile::parse(&text, "hub.toml").unwrap_or_else(|errors| panic!("{errors}"));
+        let mut collector = Collector::new(&file, &mut gateway);
+        let source = collector.source();
+        while collector.collection.is_none() {
+            collector.turn(&mut gateway);
+        }
+        // Both get other keys, and each the other's place.
+        let last = 2 * PEERS_AT_ONCE - 1;
+        [0, last].iter().for_each(|&n| _ = gateway.remove(&keys[n]));
+        [last, 0].iter().for_each(|&n| gateway.add(peer(n)).expect("a key of its own"));
+        while collector.collection.is_some() {
+            collector.turn(&mut gateway);
+        }
+        let readings = source();
+        let up = readings.parts().into_iter().flatten().filter(|reading| reading.key == "link_up");
+        let names: Vec<_> = up.map(|reading| reading.peer.clone()).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 2 * PEERS_AT_ONCE);
+        assert_eq!(names.len(), 2 * PEERS_AT_ONCE, "none is there twice");
+        assert!(
+            readings
+                .parts()
+                .into_iter()
+                .flatten()
+                .any(|reading| reading.value == Value::Level(2 * PEERS_AT_ONCE as u64))
+        );
     }
 }

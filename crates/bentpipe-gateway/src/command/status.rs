@@ -109,7 +109,10 @@ pub(super) mod tests {
         readings.add("", "up", "up", "Up.", Value::Flag(false));
         let mut readings = Readings::over(readings.into());
         readings.add("", "age_ms", "a", "A.", Value::Millis(Some(Duration::from_millis(3))));
-        let of = |name: &str, lost: u64| json!({ "link_up": true, "tunnel": { "peer": format!("{name}\n:9"), "heard_ms_ago": null }, "satellite": { "lost": lost } });
+        let of = |name: &str, lost: u64| {
+            let tunnel = json!({ "peer": format!("{name}\n:9"), "heard_ms_ago": null });
+            json!({ "link_up": true, "tunnel": tunnel, "satellite": { "lost": lost } })
+        };
         let peers: Map<_, _> = [("boat-1", 4), ("boat-10", 2), ("boat \"9\"\n", 0)]
             .into_iter()
             .map(|(name, lost)| (name.to_owned(), of(name, lost)))

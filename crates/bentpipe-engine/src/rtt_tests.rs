@@ -187,8 +187,8 @@ fn the_longest_round_trips_do_not_overflow() {
     }
 }
 
-/// RFC 6298 §5.7: after a lost SYN the timeout is 3 s, or the initial one if that is longer, not doubled. If timestamps have measured the round
-/// trip, it is the measured one.
+/// RFC 6298 §5.7: after a lost SYN the timeout is 3 s, or the initial one if that is longer, not doubled. If timestamps
+/// have measured the round trip, it is the measured one.
 #[test]
 fn after_a_lost_syn_the_timeout_is_three_seconds() {
     for (initial, rto) in [(1, 3), (5, 5)] {

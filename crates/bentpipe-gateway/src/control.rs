@@ -64,8 +64,8 @@ impl Control {
         Ok(Control { path: path.to_owned(), listener })
     }
 
-    /// Starts to answer requests. `say` is called for each of them, to write the answer. A client that does not read, or that reads
-    /// slowly, is left with a part after [`UNREAD`] or [`SLOW`].
+    /// Starts to answer requests. `say` is called for each of them, to write the answer. A client that takes nothing for a
+    /// second, or that takes longer than 10 s for all, is left with a part.
     ///
     /// # Errors
     /// Fails if no thread can be started.

@@ -170,9 +170,10 @@ mod tests {
         }
     }
 
-    /// RFC 8289 §5.5 with a target of 5 ms and an interval of 100 ms. The first drop comes when all packets have waited for 5 ms or more during an
-    /// interval, the next ones after 100 ms, 100 ms / sqrt(2) and 100 ms / sqrt(3), until a packet has waited for less. The next cycle needs an
-    /// interval again, and begins with the two drops that this one has added: 100 ms / sqrt(2).
+    /// RFC 8289 §5.5 with a target of 5 ms and an interval of 100 ms. The first drop comes when all packets have waited
+    /// for 5 ms or more during an interval, the next ones after 100 ms, 100 ms / sqrt(2) and 100 ms / sqrt(3), until a
+    /// packet has waited for less. The next cycle needs an interval again, and begins with the two drops that this one
+    /// has added: 100 ms / sqrt(2).
     #[test]
     fn a_cycle_by_hand() {
         let mut codel = Control::new(CONFIG);

@@ -385,8 +385,9 @@ mod tests {
         assert_eq!(push(&mut queue, ack(5, 4)), Pushed::Replaces(4));
     }
 
-    /// An acknowledgement is found after others have left before it, and those that are no acknowledgements neither replace one nor take its
-    /// place. Its bytes are those of the new one. Where acknowledgements are not filtered, each waits.
+    /// An acknowledgement is found after others have left before it, and those that are no acknowledgements neither
+    /// replace one nor take its place. Its bytes are those of the new one. Where acknowledgements are not filtered,
+    /// each waits.
     #[test]
     fn an_acknowledgement_keeps_its_place() {
         let ack = |handle, number, len| Waiting { acknowledges: Some(number), ..packet(handle, 1, 1, len) };

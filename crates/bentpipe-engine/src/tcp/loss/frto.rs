@@ -186,8 +186,8 @@ mod tests {
         }
     }
 
-    /// RFC 4015 §3: the threshold becomes the window of before the timeout if that is larger. A test that is not enabled does not run, and one
-    /// without new data sends none.
+    /// RFC 4015 §3: the threshold becomes the window of before the timeout if that is larger. A test that is not
+    /// enabled does not run, and one without new data sends none.
     #[test]
     fn the_larger_of_window_and_threshold_is_restored() {
         let mut frto = Frto::new(true);

@@ -290,8 +290,9 @@ fn much_data_is_acknowledged_at_once_if_the_window_does_not_shrink() {
     }
 }
 
-/// Linux: the first mark makes two ACKs quick, as the peer's window may become small (`__tcp_ecn_check_ce`), and the segment that tells of the
-/// reduction is acknowledged at once (`tcp_ecn_accept_cwr`). Other receivers wait; what DCTCP asks for leaves at once everywhere.
+/// Linux: the first mark makes two ACKs quick, as the peer's window may become small (`__tcp_ecn_check_ce`), and the
+/// segment that tells of the reduction is acknowledged at once (`tcp_ecn_accept_cwr`). Other receivers wait; what DCTCP
+/// asks for leaves at once everywhere.
 #[test]
 fn marks_make_acks_quick() {
     for (urgency, waits) in
@@ -345,8 +346,8 @@ fn a_repetition_ends_the_answers() {
     assert_eq!(small(&mut schedule, 50_000), 40);
 }
 
-/// Linux (`tcp_cleanup_rbuf`): the end of a burst, here a segment that is not full, is acknowledged once all is read. An end that answers waits
-/// for its answer, but not for a second end. A full segment is none, and an ACK begins anew.
+/// Linux (`tcp_cleanup_rbuf`): the end of a burst, here a segment that is not full, is acknowledged once all is read.
+/// An end that answers waits for its answer, but not for a second end. A full segment is none, and an ACK begins anew.
 #[test]
 fn what_ends_a_burst_is_acknowledged_when_it_is_read() {
     for (answers, ends, is_all, is_due) in [
@@ -371,8 +372,8 @@ fn what_ends_a_burst_is_acknowledged_when_it_is_read() {
     }
 }
 
-/// Linux (`tcp_delack_timer_handler`): an ACK that waits in vain for an answer ends the answers, and the delay is the least one, not twice as
-/// long. An ACK that is forced has not waited in vain.
+/// Linux (`tcp_delack_timer_handler`): an ACK that waits in vain for an answer ends the answers, and the delay is the
+/// least one, not twice as long. An ACK that is forced has not waited in vain.
 #[test]
 fn an_answer_that_does_not_come_ends_the_answers() {
     for (answers, forced, next) in [(false, false, 100), (true, false, 40), (false, true, 80)] {

@@ -250,7 +250,8 @@ fn a_buffer_may_be_smaller_than_what_it_holds() {
     assert_eq!(receiver.offer_window(0), 0);
 }
 
-/// RFC 2883 §4: a duplicate of out-of-order data is reported first, and then the block that contains it. Without D-SACK, only that block is.
+/// RFC 2883 §4: a duplicate of out-of-order data is reported first, and then the block that contains it. Without
+/// D-SACK, only that block is.
 #[test]
 fn a_duplicate_beyond_a_gap_is_reported_before_its_block() {
     for (dsack, blocks) in [(true, vec![(5000, 5500), (4500, 5500)]), (false, vec![(4500, 5500)])] {

@@ -84,8 +84,8 @@ mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
 
-    /// RFC 6582 §3.2 step 3B, with 10 000 bytes, 3000 of inflation and segments of 1000: less what a partial ACK acknowledges, and a segment more
-    /// if that is at least one.
+    /// RFC 6582 §3.2 step 3B, with 10 000 bytes, 3000 of inflation and segments of 1000: less what a partial ACK
+    /// acknowledges, and a segment more if that is at least one.
     #[test]
     fn a_partial_ack_deflates() {
         for (acked, window, inflation) in

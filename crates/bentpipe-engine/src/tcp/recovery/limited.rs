@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use crate::tcp::config::TcpConfig;
 
-    /// RFC 3042 §2, with a window of 4000 bytes that are all outstanding: each of two duplicate ACKs lets a segment of 1000 leave. The peer's
-    /// window must have room for it, and there must be data; the last segment may be short.
+    /// RFC 3042 §2, with a window of 4000 bytes that are all outstanding: each of two duplicate ACKs lets a segment of
+    /// 1000 leave. The peer's window must have room for it, and there must be data; the last segment may be short.
     #[test]
     fn each_duplicate_lets_a_segment_leave() {
         for (data, peer, sent) in [

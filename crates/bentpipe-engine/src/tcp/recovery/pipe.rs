@@ -146,8 +146,8 @@ pub(super) fn has_room(seq: &SequenceSpace, window: &Window, scoreboard: &Scoreb
 mod tests {
     use super::*;
 
-    /// RFC 6675 §4 NextSeg rule 4: once per recovery, the last segment of up to SMSS bytes that is not SACKed; again when HighACK is greater than
-    /// RescueRxt. RFC 3517 has no such rule.
+    /// RFC 6675 §4 NextSeg rule 4: once per recovery, the last segment of up to SMSS bytes that is not SACKed; again
+    /// when HighACK is greater than RescueRxt. RFC 3517 has no such rule.
     #[test]
     fn the_rescue_is_the_last_segment() {
         let mut seq = SequenceSpace::new(0, 1 << 30);

@@ -164,8 +164,8 @@ mod tests {
             sent.push(fill(&mut prr, &mut seq, &window, &mut scoreboard));
         }
         assert!(sent[0] == 1 && sent.iter().all(|&count| count <= 1), "{sent:?}");
-        // Eighteenths of 10 segments, rounded up to a byte: with the fourth of them that is delivered they are 2.2 segments, with the sixth 3.3,
-        // with the eighth 4.4 and with the ninth 5.
+        // Eighteenths of 10 segments, rounded up to a byte: with the fourth of them that is delivered they are 2.2
+        // segments, with the sixth 3.3, with the eighth 4.4 and with the ninth 5.
         assert_eq!(sent[..9], [1, 0, 0, 1, 0, 1, 0, 1, 1]);
         // RecoverFS is 18: two segments were SACKed before the ACK that began the recovery. By now 17 of these are
         // delivered.

@@ -9,8 +9,8 @@ fn recovery(name: &str) -> LossRecovery {
 /// The end of what was sent when the last loss was found: bytes up to 10 000.
 const END: u64 = 10_001;
 
-/// RFC 6582 §3.2 step 2: the acknowledgement has to cover more than `recover`, a byte behind it. RFC 6675 §5: HighACK has to reach the recovery
-/// point. Before the first loss, anything may.
+/// RFC 6582 §3.2 step 2: the acknowledgement has to cover more than `recover`, a byte behind it. RFC 6675 §5: HighACK
+/// has to reach the recovery point. Before the first loss, anything may.
 #[test]
 fn another_loss_is_of_later_data() {
     for (name, allowed) in

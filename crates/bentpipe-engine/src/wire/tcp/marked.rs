@@ -137,7 +137,8 @@ mod tests {
         assert_eq!(read(&[0, 0, 1, 0, 0, 2, 0, 0, 3, 4, 5, 6]).len(), 3);
     }
 
-    /// RFC 9768 §3.2.3, figure 5: kind, length, and fields of 24 bits, here behind NOPs. With the bytes marked ECT(1), kind 174 begins with them.
+    /// RFC 9768 §3.2.3, figure 5: kind, length, and fields of 24 bits, here behind NOPs. With the bytes marked ECT(1),
+    /// kind 174 begins with them.
     #[test]
     fn options_by_hand() {
         use crate::wire::ip::{Addresses, Ports};

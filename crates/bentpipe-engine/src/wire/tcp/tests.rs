@@ -324,8 +324,8 @@ fn with_options(flags: Flags, options: &[u8]) -> Result<Segment, WireError> {
     peer.parse(&sealed(&us, bytes), Near::default()).map(|(segment, _)| segment)
 }
 
-/// RFC 7323 §2.3: a shift of more than 14 counts as 14. RFC 9293 §3.2: the segment size is "only sent in the initial connection request", and
-/// so are the other options of a SYN; elsewhere they count for nothing.
+/// RFC 7323 §2.3: a shift of more than 14 counts as 14. RFC 9293 §3.2: the segment size is "only sent in the initial
+/// connection request", and so are the other options of a SYN; elsewhere they count for nothing.
 #[test]
 fn options_of_a_syn_by_hand() {
     let options = [2, 4, 5, 180, 1, 3, 3, 15, 4, 2];
@@ -337,7 +337,8 @@ fn options_of_a_syn_by_hand() {
     assert_eq!(shift, Ok(Some(14)));
 }
 
-/// RFC 2018 §3: blocks of two numbers each. One that ends where it begins, or before, is none. The acknowledgement number is 1 past its start.
+/// RFC 2018 §3: blocks of two numbers each. One that ends where it begins, or before, is none. The acknowledgement
+/// number is 1 past its start.
 #[test]
 fn sack_blocks_by_hand() {
     let block = |start: u8, end: u8| [0, 0, 0, start, 0, 0, 0, end];
@@ -350,7 +351,8 @@ fn sack_blocks_by_hand() {
     }
 }
 
-/// RFC 9768 §3.2.3: kind 172 begins with the bytes marked ECT(0), kind 174 with those marked ECT(1); CE is between them. On a SYN it is ignored.
+/// RFC 9768 §3.2.3: kind 172 begins with the bytes marked ECT(0), kind 174 with those marked ECT(1); CE is between
+/// them. On a SYN it is ignored.
 #[test]
 fn marked_bytes_by_hand() {
     for (kind, ect0, ect1) in [(172, 1, 0x03_04_05), (174, 0x03_04_05, 1)] {

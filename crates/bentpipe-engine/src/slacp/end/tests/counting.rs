@@ -61,8 +61,8 @@ fn a_refused_frame_has_not_arrived() {
     }
 }
 
-/// A frame that arrives twice is refused the second time. A packet in another frame is only accepted: its bytes are not needed again. A repair
-/// frame for packets beyond the window is refused.
+/// A frame that arrives twice is refused the second time. A packet in another frame is only accepted: its bytes are not
+/// needed again. A repair frame for packets beyond the window is refused.
 #[test]
 fn what_comes_again_is_not_kept() {
     let mut end = end(vec![ChannelConfig { fec: Some(FEC), ..ChannelConfig::reliable() }]);
@@ -102,8 +102,8 @@ fn the_last_channel_takes_the_others_packets() {
     assert_eq!([0, 1].map(|channel| end.waiting_bytes(channel)), [300, 200]);
 }
 
-/// The code works on words of 16 bits: packets of 975 bytes with 4 of header make symbols of 980. The symbols of a block are numbered from 0.
-/// All that are counted leave.
+/// The code works on words of 16 bits: packets of 975 bytes with 4 of header make symbols of 980. The symbols of a
+/// block are numbered from 0. All that are counted leave.
 #[test]
 fn repair_frames_have_whole_words_and_numbers_from_zero() {
     let fec = Fec { block: 10, interval: MS(40), max_overhead: 0.5, repairs: Repairs::Spare, worth: FEC.worth };

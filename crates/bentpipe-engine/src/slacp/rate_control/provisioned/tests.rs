@@ -367,8 +367,8 @@ fn report(control: &mut super::Provisioned, ms: u64, (arrived, lost, in_flight):
     control.on_report(Time::ZERO + Duration::from_millis(ms), sample);
 }
 
-/// A judgement takes a round trip of 600 ms, or half of one while the rate rises after its first step, but at least 100 ms. The last quarter's
-/// least round trip begins at three quarters of it.
+/// A judgement takes a round trip of 600 ms, or half of one while the rate rises after its first step, but at least 100
+/// ms. The last quarter's least round trip begins at three quarters of it.
 #[test]
 fn judgements_take_a_round_trip() {
     for (base, climbs, is_first_step, length) in

@@ -12,8 +12,8 @@ fn cruising() -> Pipe {
     pipe
 }
 
-/// SetCwnd, UpdateMaxInflight: the window grows by what is acknowledged, up to two products of 100 000 bytes and what ACKs have run ahead. An
-/// ACK for a whole round trip runs ahead by a product.
+/// SetCwnd, UpdateMaxInflight: the window grows by what is acknowledged, up to two products of 100 000 bytes and what
+/// ACKs have run ahead. An ACK for a whole round trip runs ahead by a product.
 #[test]
 fn the_window_by_hand() {
     for (window, newly, after) in [(50_000.0, 10, 60_000), (500_000.0, 10, 300_000), (295_000.0, 100, 300_000)] {
@@ -37,8 +37,8 @@ fn the_window_returns_at_the_end_of_a_recovery() {
     assert_eq!(seen, [51, 52, 53, 251, 252]);
 }
 
-/// CheckStartupHighLoss asks for a round trip of the recovery: an ACK of a segment that was sent before the recovery began, here the ACK before
-/// it, does not end startup.
+/// CheckStartupHighLoss asks for a round trip of the recovery: an ACK of a segment that was sent before the recovery
+/// began, here the ACK before it, does not end startup.
 #[test]
 fn a_round_trip_of_a_recovery_begins_with_it() {
     for (prior, ends) in [(50, false), (60, true)] {
@@ -69,7 +69,8 @@ fn without_sack_the_window_doubles() {
     }
 }
 
-/// OnEnterFastRecovery after a timeout saves the bounds anew; in one recovery, the first ones stay. HandleSpuriousLossDetection restores them.
+/// OnEnterFastRecovery after a timeout saves the bounds anew; in one recovery, the first ones stay.
+/// HandleSpuriousLossDetection restores them.
 #[test]
 fn a_recovery_after_a_timeout_is_another_one() {
     for (first, restored) in [(FoundBy::Timeout { repeated: false }, 50_000.0), (FoundBy::DuplicateAcks, 90_000.0)] {
@@ -133,8 +134,8 @@ fn a_drain_ends_after_three_round_trips_and_the_one_it_began_in() {
     assert_eq!((pipe.bbr.state, rounds), (State::Down, 4));
 }
 
-/// SetSendQuantum, QuantizationBudget: three times what leaves in a millisecond, which is between two segments and 64 kB; while a probe goes
-/// up, two segments more.
+/// SetSendQuantum, QuantizationBudget: three times what leaves in a millisecond, which is between two segments and 64
+/// kB; while a probe goes up, two segments more.
 #[test]
 fn budgets_by_hand() {
     let mut pipe = Pipe::new();
@@ -148,8 +149,8 @@ fn budgets_by_hand() {
     }
 }
 
-/// SetCwnd, BoundCwndForProbeRTT, BoundCwndForModel: at least four segments, whatever the bounds. A probe of the round trip lowers the window to
-/// half a product, and does not raise it.
+/// SetCwnd, BoundCwndForProbeRTT, BoundCwndForModel: at least four segments, whatever the bounds. A probe of the round
+/// trip lowers the window to half a product, and does not raise it.
 #[test]
 fn small_windows_by_hand() {
     for (state, window, bound, after) in [
@@ -283,8 +284,8 @@ fn the_bound_rises_while_a_probe_goes_up() {
     }
 }
 
-/// HandleInflightTooHigh: losses that come after the probe has ended set the bound, but end no other phase, and are not what an undo returns
-/// to. Each probe is judged once.
+/// HandleInflightTooHigh: losses that come after the probe has ended set the bound, but end no other phase, and are not
+/// what an undo returns to. Each probe is judged once.
 #[test]
 fn losses_of_a_probe_that_has_ended() {
     let mut pipe = cruising();
@@ -316,8 +317,8 @@ fn signals_are_reset() {
     assert!((pipe.bbr.bounds.bw - 7e5).abs() < 1.0 && (pipe.bbr.bounds.inflight - 70_000.0).abs() < 1.0);
 }
 
-/// IsTimeToCruise: nor while more is in flight than the bound leaves, 85 % of it. CheckDrainDone: a product of 100 segments is drained with 100
-/// in flight. TargetInflight: a product of 20 segments makes probes 20 round trips apart.
+/// IsTimeToCruise: nor while more is in flight than the bound leaves, 85 % of it. CheckDrainDone: a product of 100
+/// segments is drained with 100 in flight. TargetInflight: a product of 20 segments makes probes 20 round trips apart.
 #[test]
 fn products_by_hand() {
     let mut pipe = cruising();

@@ -64,10 +64,11 @@ impl Estimate {
         }
     }
 
-    /// Only the upper end of an interval, for this reason.
+    /// Only the upper end of an interval, for this reason. A lower bound no longer holds.
     pub(crate) fn or_less(self, why: &str) -> Self {
         match self {
             Estimate::Measured { high, .. } => Self::at_most(high, why),
+            Estimate::AtLeast { .. } => Self::unknown(why),
             other => other,
         }
     }

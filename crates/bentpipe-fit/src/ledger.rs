@@ -86,6 +86,8 @@ struct Range {
     end: u64,
     first: u32,
     again: Vec<u32>,
+    /// True if it may have been sent before the capture: it fills a gap in what was captured, or one opened above it.
+    maybe_before: bool,
 }
 
 /// Counts for the notes.
@@ -131,6 +133,8 @@ pub(crate) struct Ledger {
     acked: u64,
     /// The highest acknowledged number beyond all captured data.
     unseen_to: u64,
+    /// The last acknowledged number, at most 0, if all were before the capture.
+    acked_before: Option<i64>,
     /// True if other data has passed since the last transmission.
     other_data: bool,
     /// When `acked` last grew, or data passed while nothing was in flight.
@@ -171,6 +175,7 @@ impl Ledger {
             max_end: 0,
             acked: 0,
             unseen_to: 0,
+            acked_before: None,
             other_data: false,
             idle_since: None,
             reports: 0,
@@ -278,6 +283,7 @@ impl Ledger {
         self.counts.data += 1;
         if !first && start > self.max_end {
             self.holes.open(self.max_end, start, at);
+            self.open.values_mut().for_each(|range| range.maybe_before = true);
         }
         self.window_use(end);
         if self.acked == self.max_end {
@@ -324,7 +330,7 @@ impl Ledger {
         let fills = self.holes.fill(start, end, at);
         if start >= self.max_end || (fills && start >= self.acked) {
             self.max_end = self.max_end.max(end);
-            self.open.insert(start, Range { end, first: index, again: Vec::new() });
+            self.open.insert(start, Range { end, first: index, again: Vec::new(), maybe_before: fills });
             return;
         }
         let before = self.open.range(..start).next_back().filter(|(_, range)| range.end > start).map(|(&key, _)| key);
@@ -347,7 +353,9 @@ impl Ledger {
         let Some(numbering) = self.numbering else { return };
         // What lies before the capture counts as 0.
         let newest = numbering.wrap(self.max_end);
-        let offset = |number: u32| self.max_end.saturating_add_signed(SeqNumber(number).distance_from(newest).into());
+        let ahead = |number: u32| i64::from(SeqNumber(number).distance_from(newest));
+        let repairs_before = self.repairs_before(self.max_end as i64 + ahead(header.ack));
+        let offset = |number: u32| self.max_end.saturating_add_signed(ahead(number));
         let ack = offset(header.ack);
         // RFC 7323 §2.2: without both options, and in a SYN, the window is as written.
         let scale = match self.scales {
@@ -367,12 +375,16 @@ impl Ledger {
             if ack <= self.max_end + MAX_WINDOW && !self.is_full() {
                 self.counts.unseen += ack.saturating_sub(self.max_end.max(self.unseen_to));
                 self.unseen_to = self.unseen_to.max(ack);
+                // What was captured has arrived, perhaps before the capture.
+                for range in std::mem::take(&mut self.open).into_values() {
+                    self.resolve(&range, at, None, &mut Delivery::default());
+                }
             }
             return;
         }
         let was_sack = !blocks.is_empty();
         self.sack |= was_sack;
-        let mut delivered = Delivery::default();
+        let mut delivered = Delivery { is_unsure: repairs_before, ..Delivery::default() };
         let echo = header.options.timestamps.map(|(_, echo)| echo);
         while let Some(entry) = self.open.first_entry().filter(|entry| entry.get().end <= ack) {
             let range = entry.remove();
@@ -395,11 +407,21 @@ impl Ledger {
                 self.resolve(&range, at, None, &mut delivered);
             }
         }
-        let Delivery { segments, last: Some(of), again } = delivered else { return };
-        let timely = was_sack || !again || segments == 1;
+        let Delivery { segments, last: Some(of), again, is_unsure } = delivered else { return };
+        let timely = !is_unsure && (was_sack || !again || segments == 1);
         let may_wait = segments == 1 && !was_sack;
         let compressed = was_sack && self.reports > PROMPT_REPORTS;
         self.arrivals.push(Arrival { at, of, segments, may_wait, timely, compressed });
+    }
+
+    /// True if an acknowledgement up to `ack` follows the repair of a gap before the capture: it is the first one above the
+    /// capture's beginning, at 0, and more than two segments above the last.
+    fn repairs_before(&mut self, ack: i64) -> bool {
+        if ack <= 0 {
+            self.acked_before = Some(ack);
+            return false;
+        }
+        self.acked_before.take().is_some_and(|before| ack - before > 2 * i64::from(self.mss))
     }
 
     /// Decides the fates of the transmissions of a range that has arrived.
@@ -411,10 +433,15 @@ impl Ledger {
         // handshake it may also have been through a queue as long as the path.
         let least = if self.whole_handshake { self.min_trip / 10 * 9 } else { self.min_trip / 2 };
         let is_old = |index: u32| at - sent(index).at >= least;
-        let echoes =
-            |index: u32| echo.zip(sent(index).stamp).is_none_or(|(echo, stamp)| echo.wrapping_sub(stamp) as i32 >= 0);
-        let arrived = all().rfind(|&index| is_old(index) && echoes(index)).unwrap_or(range.first);
-        if range.again.is_empty() {
+        // The echo of a stamp that the first transmission did not have shows which one arrived, however long that took.
+        let first_stamp = sent(range.first).stamp;
+        let echoed = |index: u32| echo.zip(sent(index).stamp).map(|(echo, stamp)| echo.wrapping_sub(stamp) as i32 >= 0);
+        let is_shown = |index: u32| echoed(index) == Some(true) && sent(index).stamp != first_stamp;
+        let has_arrived = |index: u32| is_shown(index) || (is_old(index) && echoed(index) != Some(false));
+        let arrived = all().rfind(|&index| has_arrived(index)).unwrap_or(range.first);
+        // Without the handshake, an old one may be too old for another reason than its own trip (Karn's algorithm).
+        let is_ambiguous = !range.again.is_empty() && !self.whole_handshake && !is_shown(arrived);
+        if range.again.is_empty() && !range.maybe_before {
             self.min_trip = self.min_trip.min(at - sent(arrived).at);
         }
         for index in all() {
@@ -431,6 +458,7 @@ impl Ledger {
         }
         delivered.segments += 1;
         delivered.again |= !range.again.is_empty();
+        delivered.is_unsure |= range.maybe_before || is_ambiguous;
         delivered.last = delivered.last.max(Some(arrived));
     }
 }
@@ -442,6 +470,8 @@ struct Delivery {
     last: Option<u32>,
     /// True if some of it had been sent more than once.
     again: bool,
+    /// True if it is not known which transmission arrived, or whether it arrived long before.
+    is_unsure: bool,
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! a` with probability 1 - a (Robson and Whitlock, Biometrika 51, 1964).
 
 use crate::estimate::{CONFIDENCE, Estimate};
-use crate::ledger::{Arrival, Ledger};
+use crate::ledger::{Arrival, Fate, Ledger};
 use crate::view::{Side, View};
 
 /// Length of the longest SYN with its options, bytes on the line.
@@ -26,31 +26,30 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
     let (Some(down), up) = (view.to_receiver, view.to_sender) else {
         return Estimate::unknown("no acknowledgement of the data was captured");
     };
+    let secs = |nanos: i64| nanos as f64 / 1e9;
+    let timely = || ledger.arrivals.iter().filter(|arrival| arrival.timely);
+    // The time of the segment's own bytes is subtracted: one that is not full spends less time on the line.
+    let took = |arrival: &Arrival, rate: Option<f64>| {
+        let on_line = rate.map_or(0.0, |rate| time_on_line(ledger, arrival, rate));
+        secs(arrival.at - ledger.transmissions[arrival.of as usize].at) - on_line
+    };
     let Some(up) = up else {
         let why = "neither the handshake nor timestamps show the time between the sender and the capture";
-        return match view.side {
-            Side::Sender => Estimate::at_least(down as f64 / 1e9, why),
-            // The path is on the side that the capture does not see.
-            Side::Receiver => Estimate::unknown(why),
-        };
-    };
-    let secs = |nanos: i64| nanos as f64 / 1e9;
-    // The time of the segment's own bytes is subtracted: one that is not full spends less time on the line.
-    let without_data = |nanos: i64, of: u32| {
-        let sent = &ledger.transmissions[of as usize];
-        secs(nanos) - rate.map_or(0.0, |rate| (sent.end - sent.start) as f64 * 8.0 / rate)
+        // Near the receiver, the path is on the side that the capture does not see.
+        if view.side == Side::Receiver || min_rate.is_none() {
+            return Estimate::unknown(why);
+        }
+        let trips = timely().map(|arrival| took(arrival, min_rate));
+        return Estimate::at_least(trips.fold(f64::INFINITY, f64::min).max(0.0), why);
     };
     let handshake = ledger.handshake.zip(ledger.sender_trips.iter().find(|trip| trip.of.is_none()));
     let whole = handshake.map(|(down, up)| secs(down + up.took));
     // The two shortest round trips of the data, on the side of the path.
     let mut data: Vec<f64> = match view.side {
-        Side::Sender => {
-            let kept = ledger.arrivals.iter().filter(|arrival| arrival.timely);
-            let took = |arrival: &Arrival| arrival.at - ledger.transmissions[arrival.of as usize].at + up;
-            kept.map(|arrival| without_data(took(arrival), arrival.of)).collect()
-        }
+        Side::Sender => timely().map(|arrival| took(arrival, rate) + secs(up)).collect(),
         Side::Receiver => {
-            ledger.sender_trips.iter().filter_map(|trip| Some(without_data(trip.took + down, trip.of?))).collect()
+            let own = |of: u32| rate.map_or(0.0, |rate| data_of(ledger, of) * 8.0 / rate);
+            ledger.sender_trips.iter().filter_map(|trip| Some(secs(trip.took + down) - own(trip.of?))).collect()
         }
     };
     let mut shortest: Vec<f64> = whole.into_iter().collect();
@@ -70,6 +69,26 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
     let value = whole.map_or(first, |whole| whole.min(first));
     let low = (lower_end(first, second) - own).max(value / 2.0);
     Estimate::measured(value, low, whole.unwrap_or(secs(down + up)).max(value))
+}
+
+fn data_of(ledger: &Ledger, of: u32) -> f64 {
+    let sent = &ledger.transmissions[of as usize];
+    (sent.end - sent.start) as f64
+}
+
+/// Seconds that the newest segment of an acknowledgement takes for its data on a line of `rate` bit/s, including those
+/// for which it waits there behind the others: of two segments sent at once, a receiver that acknowledges every second one
+/// shows only the trip of the second.
+fn time_on_line(ledger: &Ledger, arrival: &Arrival, rate: f64) -> f64 {
+    let of = arrival.of as usize;
+    let sent = &ledger.transmissions[of];
+    let from = of.saturating_sub(arrival.segments.saturating_sub(1) as usize);
+    let mut ahead = 0.0_f64;
+    for pair in ledger.transmissions[from..=of].windows(2) {
+        let own = if pair[0].fate == Fate::Delivered { f64::from(pair[0].wire) * 8.0 / rate } else { 0.0 };
+        ahead = (ahead + own - (pair[1].at - pair[0].at) as f64 / 1e9).max(0.0);
+    }
+    ahead + (sent.end - sent.start) as f64 * 8.0 / rate
 }
 
 #[cfg(test)]

@@ -106,7 +106,24 @@ fn by_number(ledger: &Ledger, view: &View) -> Vec<Trial> {
         }
     }
     all.sort_by_key(|(start, _)| *start);
-    all.into_iter().map(|(_, trial)| trial).collect()
+    let known_from = known_from(ledger, view);
+    all.into_iter().filter(|(start, _)| *start >= known_from).map(|(_, trial)| trial).collect()
+}
+
+/// Share of the longest time in the queue from which it counts as long.
+const LONG: f64 = 0.9;
+
+/// Start of the first data whose time in the queue is known, if the capture begins in the middle of a connection: data of the
+/// first round trip echoes acknowledgements from before the capture. The queue may have been full meanwhile, even if it is not
+/// later. If it is, all data counts.
+fn known_from(ledger: &Ledger, view: &View) -> u64 {
+    if ledger.whole_handshake {
+        return 0;
+    }
+    let longest = view.events.iter().filter_map(|event| event.delay).fold(0.0, f64::max);
+    let first = view.events.iter().find_map(|event| Some((event, event.delay?)));
+    let first = first.filter(|&(_, delay)| delay < LONG * longest);
+    first.map_or(0, |(event, _)| ledger.transmissions[event.of as usize].start)
 }
 
 #[cfg(test)]
@@ -203,5 +220,29 @@ mod tests {
         let view = View { events: events.collect(), ..near_the_receiver(&ledger) };
         let lost: Vec<_> = trials(&ledger, &view, None).into_iter().filter(|trial| trial.lost).collect();
         assert_eq!(lost, [Trial { lost: true, delay: Some(0.5) }]);
+    }
+
+    /// 10 and 150 are lost, and the first data that echoes an acknowledgement of the capture is 100. In the middle of a connection, what
+    /// came before may have met a full queue if 100 did not; after a handshake, it was sent into an empty one.
+    #[test]
+    fn losses_in_a_round_trip_of_unknown_delays_do_not_count() {
+        let late = |number: u32| if [10, 150].contains(&number) { 500 } else { 0 };
+        let mut ledger = received((0..300).map(|number| (i64::from(number) + late(number), number)).collect());
+        let cases = [(false, 0.1, 200, 1), (false, 0.5, 300, 2), (true, 0.1, 300, 2)];
+        for (whole_handshake, first, count, lost) in cases {
+            ledger.whole_handshake = whole_handshake;
+            let event = |(of, sent): (u32, &Transmission)| Event {
+                at: sent.at,
+                of,
+                segments: 1,
+                delay: (sent.start >= 10_000).then_some(if sent.start < 15_000 { first } else { 0.5 }),
+                held: 0.0,
+                is_first: true,
+                ahead: 0.0,
+            };
+            let events = (0..).zip(&ledger.transmissions).map(event).collect();
+            let all = trials(&ledger, &View { events, ..near_the_receiver(&ledger) }, None);
+            assert_eq!((all.len(), all.iter().filter(|trial| trial.lost).count()), (count, lost));
+        }
     }
 }

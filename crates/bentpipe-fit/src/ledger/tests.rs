@@ -25,7 +25,10 @@ fn header(seq: u32, ack: u32, payload: u32) -> Header {
 
 /// Segments of 100 bytes are numbered; `sent` has time (ms) and number, `acks` time and the next number expected.
 fn play(sent: &[(i64, u32)], acks: &[(i64, u32)]) -> Ledger {
-    let mut ledger = Ledger::new(100);
+    play_on(Ledger::new(100), sent, acks)
+}
+
+fn play_on(mut ledger: Ledger, sent: &[(i64, u32)], acks: &[(i64, u32)]) -> Ledger {
     let data = sent.iter().map(|&(at, number)| (at, true, header(5000 + number * 100, 0, 100)));
     let acks = acks.iter().map(|&(at, number)| (at, false, header(0, 5000 + number * 100, 0)));
     let mut all: Vec<_> = data.chain(acks).collect();
@@ -76,10 +79,68 @@ fn reports_of_a_gap_may_be_held_back_from_the_fourth_on() {
 
 #[test]
 fn a_transmission_may_be_lost_twice() {
-    let ledger = play(&[(0, 0), (1, 1), (30, 1), (60, 1)], &[(10, 1), (70, 2)]);
-    assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Lost, Fate::Lost, Fate::Delivered]);
-    // An acknowledgement of this segment alone shows when it arrived.
-    assert_eq!(ledger.arrivals.iter().map(|a| (a.of, a.timely)).collect::<Vec<_>>(), [(0, true), (3, true)]);
+    // An acknowledgement of this segment alone shows when it arrived, if the handshake shows how long a trip takes.
+    for has_handshake in [false, true] {
+        let mut ledger = Ledger::new(100);
+        if has_handshake {
+            let syn = |along: bool| Header {
+                flags: Header::SYN | if along { 0 } else { Header::ACK },
+                ..header(4999, 5000, 0)
+            };
+            ledger.take(-20 * MS, true, &syn(true));
+            ledger.take(-10 * MS, false, &syn(false));
+        }
+        let ledger = play_on(ledger, &[(0, 0), (1, 1), (30, 1), (60, 1)], &[(10, 1), (70, 2)]);
+        assert_eq!(fates(&ledger), [Fate::Delivered, Fate::Lost, Fate::Lost, Fate::Delivered]);
+        let arrivals: Vec<_> = ledger.arrivals.iter().map(|arrival| (arrival.of, arrival.timely)).collect();
+        assert_eq!(arrivals, [(0, true), (3, has_handshake)]);
+    }
+}
+
+/// An acknowledgement that echoes the stamp of the second transmission belongs to it, however long it took.
+#[test]
+fn an_echo_shows_which_transmission_arrived() {
+    let stamped = |mut header: Header, value, echo| {
+        header.options.timestamps = Some((value, echo));
+        header
+    };
+    for (echo, fates_of_1) in [(31, [Fate::Lost, Fate::Delivered]), (1, [Fate::Delivered, Fate::NotNeeded])] {
+        let mut ledger = Ledger::new(100);
+        for (at, number) in [(0, 0), (1, 1), (31, 1)] {
+            ledger.take(at * MS, true, &stamped(header(5000 + number * 100, 0, 100), at as u32, 0));
+        }
+        // Segment 0 waited in a queue, so half of its trip is longer than that of segment 1.
+        ledger.take(30 * MS, false, &stamped(header(0, 5100, 0), 0, 0));
+        ledger.take(41 * MS, false, &stamped(header(0, 5200, 0), 0, echo));
+        assert_eq!(fates(&ledger)[1..], fates_of_1);
+        assert_eq!(ledger.arrivals[1].timely, echo == 31);
+    }
+}
+
+/// The first segments after a gap before the capture came long before it was repaired. In order, they come one or two at a time.
+#[test]
+fn a_repair_before_the_capture_tells_no_time() {
+    for (before, timely) in [(-5i64, false), (-1, true)] {
+        let mut ledger = play(&[(0, 0), (1, 1)], &[]);
+        ledger.take(10 * MS, false, &header(0, (5000 + before * 100) as u32, 0));
+        ledger.take(40 * MS, false, &header(0, 5100, 0));
+        ledger.take(41 * MS, false, &header(0, 5200, 0));
+        let arrivals: Vec<_> = ledger.arrivals.iter().map(|arrival| (arrival.of, arrival.timely)).collect();
+        assert_eq!(arrivals, [(0, timely), (1, true)]);
+    }
+}
+
+/// Data below a gap in the capture may have been sent before the capture for the first time, and so may what fills it.
+#[test]
+fn repairs_of_earlier_data_tell_no_time() {
+    // 0 and 2 are sent again; 4 is new.
+    let ledger = play(&[(0, 0), (5, 4), (6, 2)], &[(10, 1), (12, 5), (15, 5)]);
+    let arrivals: Vec<_> = ledger.arrivals.iter().map(|arrival| (arrival.of, arrival.timely)).collect();
+    assert_eq!(arrivals, [(0, false), (2, false)]);
+    // An acknowledgement of data that was not captured delivers what was, and tells no time either.
+    let ledger = play(&[(0, 0), (20, 4)], &[(10, 3), (30, 5)]);
+    assert_eq!(fates(&ledger), [Fate::Delivered; 2]);
+    assert_eq!(ledger.arrivals.iter().map(|arrival| (arrival.of, arrival.timely)).collect::<Vec<_>>(), [(1, true)]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ ten are right in the runs that the documents cite, and of 57 with that share few
 
 import json
 import random
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,6 +17,8 @@ from pathlib import Path
 from tally import Tally, arguments, holds
 
 HOST_DELAY_S = 0.001
+# The type of a packet's block in pcapng.
+ENHANCED_PACKET = 6
 
 
 def draw(rng: random.Random) -> tuple[str, str, dict[str, float]]:
@@ -41,25 +44,40 @@ def draw(rng: random.Random) -> tuple[str, str, dict[str, float]]:
     return scenario, host, truth
 
 
-def fitted(bentpipe: str, scenario: str, seed: int, host: str) -> dict | None:
-    """Returns the estimates; `None` if the transfer did not end."""
+def without_first(capture: bytes, share: float) -> bytes:
+    """Returns the pcapng file without this share of its packets."""
+    blocks, at = [], 0
+    while at < len(capture):
+        kind, length = struct.unpack_from("<II", capture, at)
+        blocks.append((kind, capture[at : at + length]))
+        at += length
+    packets = [block for kind, block in blocks if kind == ENHANCED_PACKET]
+    return b"".join([block for kind, block in blocks if kind != ENHANCED_PACKET] + packets[int(share * len(packets)) :])
+
+
+def fitted(bentpipe: str, scenario: str, seed: int, host: str, cut: float) -> dict | None:
+    """Returns the estimates from a capture without the first `cut` of its packets; `None` if the transfer did not end."""
     with tempfile.TemporaryDirectory() as folder:
         path, capture = Path(folder) / "link.toml", Path(folder) / "run.pcapng"
         path.write_text(scenario)
         run = [bentpipe, "run", str(path), "--seed", str(seed), "--pcap", str(capture), "--tap", host]
         if subprocess.run(run, capture_output=True, check=False).returncode:
             return None
+        capture.write_bytes(without_first(capture.read_bytes(), cut))
         fit = subprocess.run([bentpipe, "fit", str(capture), "--json"], capture_output=True, text=True, check=True)
     return json.loads(fit.stdout)
 
 
 def main() -> None:
-    args = arguments(__doc__)
+    parser = arguments(__doc__)
+    parser.add_argument("--cut", action="store_true")
+    args = parser.parse_args()
     rng = random.Random(args.seed)
     tally = Tally()
     for number in range(args.count):
         scenario, host, truth = draw(rng)
-        fit = fitted(args.bentpipe, scenario, number, host)
+        cut = rng.uniform(0.01, 0.6) if args.cut else 0.0
+        fit = fitted(args.bentpipe, scenario, number, host, cut)
         if fit is None:
             continue
         for what, true in truth.items():
@@ -73,7 +91,7 @@ def main() -> None:
             tally.add(f"{what}, {estimate['kind']}", right)
             if not right:
                 interval = {key: estimate.get(key) for key in ("value", "low", "high")}
-                print(f"{number}, {host}: {what} {estimate['kind']} {interval}, truth {true}\n{scenario}", flush=True)
+                print(f"{number}, {host}, from {cut:.3f}: {what} {estimate['kind']} {interval}, truth {true}\n{scenario}", flush=True)
     tally.end()
 
 

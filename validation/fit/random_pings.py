@@ -52,7 +52,7 @@ def fitted(bentpipe: str, log: str) -> dict:
 
 
 def main() -> None:
-    args = arguments(__doc__)
+    args = arguments(__doc__).parse_args()
     rng = random.Random(args.seed)
     tally = Tally()
 

@@ -4,12 +4,12 @@ import argparse
 import sys
 
 
-def arguments(description: str | None) -> argparse.Namespace:
+def arguments(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bentpipe", default="bentpipe")
     parser.add_argument("--count", type=int, default=250)
     parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
+    return parser
 
 
 def holds(estimate: dict, low: float, high: float) -> bool:

@@ -200,7 +200,7 @@ fn a_scaled_window_is_rounded_up() {
     }
 }
 
-/// RFC 9293 §3.8.6: "A TCP receiver SHOULD NOT shrink the window", not what its SYN has offered either.
+/// RFC 9293 §3.8.6: a receiver should not shrink the window, not what its SYN has offered either.
 #[test]
 fn what_the_syn_has_offered_stays() {
     let mut receiver = Receiver::new(&TcpConfig { mss: 500, receive_buffer: 100_000, ..TcpConfig::default() });

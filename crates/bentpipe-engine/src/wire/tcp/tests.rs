@@ -324,8 +324,8 @@ fn with_options(flags: Flags, options: &[u8]) -> Result<Segment, WireError> {
     peer.parse(&sealed(&us, bytes), Near::default()).map(|(segment, _)| segment)
 }
 
-/// RFC 7323 §2.3: a shift of more than 14 counts as 14. RFC 9293 §3.2: the segment size is "only sent in the initial
-/// connection request", and so are the other options of a SYN; elsewhere they count for nothing.
+/// RFC 7323 §2.3: a shift of more than 14 counts as 14. RFC 9293 §3.2: only a SYN carries the segment size. It and the other
+/// options of a SYN count for nothing elsewhere.
 #[test]
 fn options_of_a_syn_by_hand() {
     let options = [2, 4, 5, 180, 1, 3, 3, 15, 4, 2];

@@ -17,6 +17,7 @@ mod plan;
 mod prepare;
 mod preshared;
 mod privileges;
+mod reread;
 mod status;
 mod user;
 mod watch;
@@ -26,7 +27,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
 
 use crate::key_file::read_key;
 use crate::log::note;
@@ -41,6 +41,7 @@ use self::failure::{print, warned};
 use self::installed::Installed;
 use self::peers::Peers;
 use self::privileges::{give_up_privileges, needs_privilege, raise_descriptors, share_privileges};
+use self::reread::Reread;
 use self::user::{User, check_rights};
 use crate::run::MAX_DRAIN;
 use crate::settings::{GatewayFile, ShapeTable};
@@ -248,14 +249,11 @@ fn serve<W: Work>(
         metrics.serve(move || source().exposition()).map_err(Failure::broken)?;
     }
     let wants_reload = heed_signals(signals, gateway.stop()).map_err(Failure::broken)?;
+    let mut settings = Reread::new(&args.file, wants_reload);
     notify::ready();
     note!("gateway {} (`{}`, version {}) is ready", file.name, gateway.shape_name(), env!("CARGO_PKG_VERSION"));
     let ran = gateway.run(|gateway| {
-        if wants_reload.load(Ordering::SeqCst)
-            && is_at_rest(&args.file, SystemTime::now())
-            && wants_reload.swap(false, Ordering::SeqCst)
-            && let Some(read) = read_again(&args.file)
-        {
+        if let Some(read) = settings.take() {
             if let Some(why) = plan::other_kind(file, &read) {
                 note!("reload: nothing changes before the next start: {why}");
             } else {
@@ -273,6 +271,9 @@ fn serve<W: Work>(
                 }
             }
         }
+        if settings.are_being_read() {
+            gateway.look_soon();
+        }
         collector.turn(gateway);
     });
     drop(control);
@@ -280,27 +281,6 @@ fn serve<W: Work>(
     ran.map_err(|error| Failure::broken(format!("the gateway failed: {error}")))?;
     removed?;
     Ok(End::Done)
-}
-
-/// A reload waits until its file has not been written for this time.
-const REST: Duration = Duration::from_secs(1);
-
-/// True unless the file was written within the last second. A file that is being copied may end before any `[[peers]]` table, and
-/// is valid without the peers that follow.
-fn is_at_rest(path: &Path, now: SystemTime) -> bool {
-    let written = std::fs::metadata(path).and_then(|meta| meta.modified());
-    // A time in the future is that of another clock.
-    written.ok().and_then(|at| now.duration_since(at).ok()).is_none_or(|age| age >= REST)
-}
-
-/// Reads the settings of a running gateway again; if they are wrong, says so.
-fn read_again(path: &Path) -> Option<GatewayFile> {
-    if plan::is_special(path) {
-        note!("reload: {} is not a regular file: the old settings remain", path.display());
-        return None;
-    }
-    let read = GatewayFile::load(path);
-    read.inspect_err(|errors| note!("{}\nreload: the old settings remain", errors.render(false))).ok()
 }
 
 /// Blocks these signals, so that they stay pending until they are handled.
@@ -331,21 +311,4 @@ fn heed_signals(mut signals: Signals, stop: Stop) -> std::io::Result<Arc<AtomicB
     };
     std::thread::Builder::new().name("signals".into()).spawn(heed)?;
     Ok(wants_reload)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reload_waits_while_the_file_is_written() {
-        let file = tempfile::NamedTempFile::new().expect("room");
-        let written = file.as_file().metadata().and_then(|meta| meta.modified()).expect("a file");
-        for (age, is_rest) in [(0, false), (999, false), (1000, true), (86_400_000, true)] {
-            assert_eq!(is_at_rest(file.path(), written + Duration::from_millis(age)), is_rest, "{age} ms");
-        }
-        // Neither another clock nor a missing file makes it wait for ever.
-        assert!(is_at_rest(file.path(), written - Duration::from_millis(1)));
-        assert!(is_at_rest(Path::new("/no/such/file"), written));
-    }
 }

@@ -18,11 +18,28 @@ use crate::tunnel::PublicKey;
 /// Minimum time between two writes. A later change is lost on `kill -9`.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The addresses of peers in the file, by public key.
-pub(crate) fn last_endpoints(path: &Path) -> BTreeMap<PublicKey, SocketAddr> {
-    let text = read(path).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| line.split_once(' '));
-    lines.filter_map(|(peer, at)| Some((peer.parse().ok()?, at.parse().ok()?))).collect()
+/// The addresses of peers in the file, by public key. The keys stay text: reading one takes longer than all else, and a reload needs few
+/// of thousands.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct LastEndpoints(BTreeMap<String, SocketAddr>);
+
+impl LastEndpoints {
+    /// Reads the file.
+    pub(crate) fn read(path: &Path) -> Self {
+        let text = read(path).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        LastEndpoints(lines.filter_map(|(peer, at)| Some((peer.to_owned(), at.parse().ok()?))).collect())
+    }
+
+    /// The address of this peer.
+    pub(crate) fn of(&self, peer: &PublicKey) -> Option<SocketAddr> {
+        self.0.get(&peer.to_string()).copied()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 /// Maximum length of the file that is read: 65 536 peers with addresses of IPv6.
@@ -109,6 +126,16 @@ mod tests {
     use super::*;
     use crate::tunnel::PrivateKey;
 
+    fn last_endpoints(path: &Path) -> LastEndpoints {
+        LastEndpoints::read(path)
+    }
+
+    impl<const N: usize> From<[(PublicKey, SocketAddr); N]> for LastEndpoints {
+        fn from(all: [(PublicKey, SocketAddr); N]) -> Self {
+            LastEndpoints(all.into_iter().map(|(peer, at)| (peer.to_string(), at)).collect())
+        }
+    }
+
     #[test]
     fn what_was_noted_is_read() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -116,18 +143,18 @@ mod tests {
         let keys = [(); 3].map(|()| PrivateKey::generate().public());
         let at = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 4500)));
         let mut state = State::new(path.clone());
-        assert_eq!(last_endpoints(&path).get(&keys[0]), None);
+        assert_eq!(last_endpoints(&path).of(&keys[0]), None);
         let now = Time::ZERO + Duration::from_secs(1);
         state.note(now, [(keys[0], at[0]), (keys[1], at[1])].into_iter());
         assert_eq!(last_endpoints(&path), [(keys[0], at[0]), (keys[1], at[1])].into());
         state.note(now, [(keys[0], at[1])].into_iter());
-        assert_eq!(last_endpoints(&path)[&keys[0]], at[0], "not so soon again");
+        assert_eq!(last_endpoints(&path).of(&keys[0]), Some(at[0]), "not so soon again");
         state.note(now + PAUSE, [(keys[0], at[1])].into_iter());
         assert_eq!(last_endpoints(&path), [(keys[0], at[1])].into());
         state.end([(keys[0], at[0])].into_iter());
         assert_eq!(last_endpoints(&path), [(keys[0], at[0])].into(), "at the end, however soon");
         std::fs::write(&path, b"\xff no such thing\n").expect("a file");
-        assert_eq!(last_endpoints(&path), BTreeMap::new());
+        assert_eq!(last_endpoints(&path), LastEndpoints::default());
     }
 
     /// If the folder is missing, or the disk is full, the write is repeated even without a change, and no partial file
@@ -159,8 +186,8 @@ mod tests {
         let pipe = path.clone();
         std::thread::spawn(move || told.send(last_endpoints(&pipe)));
         let read = read.recv_timeout(std::time::Duration::from_secs(5));
-        assert_eq!(read.expect("it does not wait"), BTreeMap::new());
-        assert_eq!(last_endpoints(Path::new("/dev/zero")), BTreeMap::new());
+        assert_eq!(read.expect("it does not wait"), LastEndpoints::default());
+        assert_eq!(last_endpoints(Path::new("/dev/zero")), LastEndpoints::default());
         let (key, at) = (PrivateKey::generate().public(), SocketAddr::from(([192, 0, 2, 1], 4500)));
         std::fs::remove_file(&path).expect("it is ours");
         std::fs::write(&path, format!("{key} {at}\n")).expect("a file");

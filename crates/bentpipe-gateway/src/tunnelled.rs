@@ -366,6 +366,6 @@ pub(crate) mod tests {
                 if count == 1 { stop.wake() } else { stop.now() }
             })
             .expect("it ends");
-        assert_eq!(crate::state::last_endpoints(&path).len(), 2);
+        assert_eq!(crate::state::LastEndpoints::read(&path).len(), 2);
     }
 }

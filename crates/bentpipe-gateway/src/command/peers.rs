@@ -1,8 +1,8 @@
 //! The peers of a gateway, from the tables in its file: set at the start, and added, changed and removed by a reload.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::net::SocketAddr;
 use std::path::Path;
 
 use bentpipe_engine::slacp::classify::HostAddress;
@@ -14,8 +14,8 @@ use super::plan;
 use super::preshared::{Preshared, place};
 use crate::log::note;
 use crate::settings::{GatewayFile, PeerTable};
-use crate::state::last_endpoints;
-use crate::tunnel::{PrivateKey, PublicKey, TunnelConfig};
+use crate::state::LastEndpoints;
+use crate::tunnel::{PrivateKey, TunnelConfig};
 use crate::{Carries, Gateway, PeerConfig, Reach, Shape, Sources, TerminalConfig, for_packets, for_streams};
 
 /// The peers of a gateway, and the settings for new peers.
@@ -52,16 +52,16 @@ impl Peers {
 
     /// The settings of all peers in the file, for the gateway.
     pub(super) fn all(&self) -> Vec<PeerConfig> {
-        let last = last_endpoints(&plan::table(&self.started).state);
+        let last = LastEndpoints::read(&plan::table(&self.started).state);
         self.tables.iter().map(|table| self.config(table, &self.preshared, &last)).collect()
     }
 
-    fn config(&self, table: &PeerTable, preshared: &Preshared, last: &BTreeMap<PublicKey, SocketAddr>) -> PeerConfig {
+    fn config(&self, table: &PeerTable, preshared: &Preshared, last: &LastEndpoints) -> PeerConfig {
         let tunnel = plan::table(&self.started);
         let tunnel = TunnelConfig {
             preshared: preshared.of(table).cloned(),
             carries: Some(table.carries),
-            last_endpoint: last.get(&table.key).copied(),
+            last_endpoint: last.of(&table.key),
             keepalive: tunnel.keepalive,
             dead_after: tunnel.dead_after,
             ..TunnelConfig::new(self.private.clone(), table.key, table.endpoint)
@@ -121,7 +121,7 @@ impl Peers {
             return self.reload_only(gateway, read, preshared);
         }
         let before: BTreeMap<_, _> = self.tables.iter().map(|table| (table.key, table)).collect();
-        let last = last_endpoints(&plan::table(&self.started).state);
+        let last = LazyCell::new(|| LastEndpoints::read(&plan::table(&self.started).state));
         let mut plans = Vec::new();
         for has in &read.peers {
             let had = before.get(&has.key);

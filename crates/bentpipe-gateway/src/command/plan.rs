@@ -32,18 +32,22 @@ pub(super) fn table(file: &GatewayFile) -> &TunnelTable {
 /// Reads the key from a file that only its owner may read. `key` is the key in the settings at `path` that names the
 /// file.
 pub(super) fn secret<K: FromStr<Err = KeyError>>(path: &Path, key: &str, file: &Path) -> Result<K, Failure> {
-    let error = match read_key(file) {
-        Ok(read) => return Ok(read),
-        Err(error) => error,
-    };
-    let expected = match &error {
+    match read_key(file) {
+        Ok(read) => Ok(read),
+        Err(error) => Err(no_key(path, key, &error)?),
+    }
+}
+
+/// The error for a key file, with the place of its name in the settings, which are read again for that.
+pub(super) fn no_key(path: &Path, key: &str, error: &KeyFileError) -> Result<Failure, Failure> {
+    let expected = match error {
         KeyFileError::Unreadable { .. } => {
             "a file that `keygen` has written, which belongs to the user that the gateway runs as"
         }
         KeyFileError::Open { .. } => "a file that only its owner may read: chmod 600",
         KeyFileError::Key { .. } => "a file that `keygen` has written",
     };
-    Err(mistake(path, key, error.to_string(), expected.to_owned())?)
+    mistake(path, key, error.to_string(), expected.to_owned())
 }
 
 /// True if a path names a pipe, or anything else that is no regular file. Opening a pipe waits for its writer, which a running

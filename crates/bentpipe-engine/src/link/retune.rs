@@ -63,11 +63,12 @@ impl<P: Wire> Link<P> {
             let late = packet.arrives - in_order[waiting - 1];
             packet.arrives = latest + late;
             let length = packet.packet.wire_len() + self.header;
-            let lost = self.sky.as_mut().is_some_and(|sky| sky.loses_again(latest, length, packet.outcome));
+            let lost = self.sky.as_mut().is_some_and(|sky| sky.loses_again(latest, length, waits.len() as u64 + 1));
             packet.outcome = packet.outcome.with_loss(lost);
         }
-        for packet in waits {
-            free = self.send_again(packet, now, free);
+        let behind = (1..=waits.len() as u64).rev();
+        for (packet, back) in waits.iter_mut().zip(behind) {
+            free = self.send_again((packet, back), now, free);
         }
         self.busy_until = free;
         self.admission.follow(&before.admission);
@@ -77,15 +78,15 @@ impl<P: Wire> Link<P> {
     }
 
     /// Sends a waiting packet with the new settings, on a line that is free from `free` on. Returns when the line is free
-    /// again.
-    fn send_again(&mut self, packet: &mut InFlight<P>, now: Time, free: Time) -> Time {
+    /// again. The packet was offered `back` packets before the next one.
+    fn send_again(&mut self, (packet, back): (&mut InFlight<P>, u64), now: Time, free: Time) -> Time {
         let length = packet.packet.wire_len();
         let (start, transmission) = self.line.transmit(free, free, length + self.header);
         self.admission.enter::<NoProbe>(now, start, length);
         let arrives = start + transmission + self.delay;
         let mut meeting = Meeting { arrives, lost: false, altered: Altered::NOT };
         if let Some(sky) = &mut self.sky {
-            meeting = sky.meet_again(start, transmission, arrives, length + self.header, packet.outcome);
+            meeting = sky.meet_again(start, transmission, arrives, length + self.header, back);
         }
         meeting.altered.marked = packet.outcome.is_marked();
         (packet.begun, packet.arrives) = (start, meeting.arrives);

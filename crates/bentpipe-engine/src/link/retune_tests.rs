@@ -193,6 +193,29 @@ fn a_change_of_loss_is_met_by_those_that_leave_the_line_meanwhile() {
     assert_eq!(fates, [true, false, false, false, true, true]);
 }
 
+/// The same on a link that loses packets by number. Those that the fade would have lost, but that leave after it, arrive.
+#[test]
+fn losses_by_number_are_told_from_those_of_a_fade() {
+    let start = Probability::new(0.3).expect("in range");
+    let numbered =
+        LinkConfig { packet_bursts: Some(PacketBursts::Conditional { start, again: start }), ..config(1_000_000, 100) };
+    let fates = |fades: bool| -> Vec<bool> {
+        let mut link = Link::new(&numbered, 1, "sat");
+        (0..60).for_each(|n| assert!(offer(&mut link, at(0), n)));
+        if fades {
+            let mut bad = numbered.clone();
+            (bad.good.packet, bad.bad.packet) = (Probability::ONE, Probability::ONE);
+            link.retune(at(12), &bad, 1, "sat");
+            link.retune(at(36), &numbered, 1, "sat");
+        }
+        rest(&mut link).into_iter().map(|(.., arrived)| arrived).collect()
+    };
+    let (faded, never) = (fates(true), fates(false));
+    assert!(never[4..].contains(&false) && never[4..].contains(&true));
+    assert_eq!((&faded[1..4], &faded[4..]), (&[false; 3][..], &never[4..]));
+    assert_eq!(faded[0], never[0]);
+}
+
 /// A schedule may make the delay shorter than the link's own.
 #[test]
 fn those_that_wait_keep_to_a_delay_that_follows_a_schedule() {

@@ -4,11 +4,16 @@
 //! the previous packet, however long ago that was. The draw is indexed by the packet's number on this link, so all
 //! variants in a comparison have the same pattern of packet positions.
 
+use alloc::boxed::Box;
+
 use super::config::PacketBursts;
 use crate::stream::TimeNoise;
 
+/// Number of packets whose fates are kept, in words of 64: more than wait on any link that changes while it runs.
+const KEPT_WORDS: usize = 1024;
+
 /// The state of such losses.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PacketSequence {
     config: PacketBursts,
     noise: TimeNoise,
@@ -18,22 +23,44 @@ pub(super) struct PacketSequence {
     in_burst: bool,
     /// Remaining losses of a run of fixed length.
     left: u32,
+    /// A bit for each of the last packets, by number: true if it was lost.
+    lost: Box<[u64; KEPT_WORDS]>,
+}
+
+/// The word and the bit of a packet.
+fn place(number: u64) -> (usize, u64) {
+    ((number / 64) as usize % KEPT_WORDS, 1 << (number % 64))
 }
 
 impl PacketSequence {
     pub(super) fn named(config: PacketBursts, seed: u64, name: &str) -> Self {
-        PacketSequence { config, noise: TimeNoise::named(seed, name), number: 0, in_burst: false, left: 0 }
+        let noise = TimeNoise::named(seed, name);
+        PacketSequence { config, noise, number: 0, in_burst: false, left: 0, lost: Box::new([0; KEPT_WORDS]) }
     }
 
     /// Goes on where the losses of earlier settings are.
     pub(super) fn go_on(&mut self, before: &PacketSequence) {
         (self.number, self.in_burst, self.left) = (before.number, before.in_burst, before.left);
+        self.lost.clone_from(&before.lost);
+    }
+
+    /// Returns true if the packet `back` packets before the next one was lost.
+    pub(super) fn has_lost(&self, back: u64) -> bool {
+        let number = self.number.checked_sub(back).filter(|_| back <= 64 * KEPT_WORDS as u64);
+        number.map(place).is_some_and(|(word, bit)| self.lost[word] & bit != 0)
     }
 
     /// Returns true if the next packet is lost.
     pub(super) fn loses_next(&mut self) -> bool {
-        let draw = self.noise.at(self.number, 0);
+        let lost = self.draw();
+        let (word, bit) = place(self.number);
+        self.lost[word] = self.lost[word] & !bit | if lost { bit } else { 0 };
         self.number += 1;
+        lost
+    }
+
+    fn draw(&mut self) -> bool {
+        let draw = self.noise.at(self.number, 0);
         match self.config {
             PacketBursts::Conditional { start, again } => {
                 let probability = if self.in_burst { start.get().max(again.get()) } else { start.get() };
@@ -56,6 +83,19 @@ impl PacketSequence {
 mod tests {
     use super::*;
     use crate::units::Probability;
+
+    /// The fates of the last 65 536 packets are known, and those before count as arrived.
+    #[test]
+    fn fates_are_kept() {
+        let config = PacketBursts::Runs { start: probability(0.3), length: 3 };
+        let mut sequence = PacketSequence::named(config, 1, "up");
+        let fates: Vec<bool> = (0..100_000).map(|_| sequence.loses_next()).collect();
+        let kept = 64 * KEPT_WORDS as u64;
+        for back in 1..=kept {
+            assert_eq!(sequence.has_lost(back), fates[100_000 - back as usize], "{back}");
+        }
+        assert!((kept + 1..=100_001).all(|back| !sequence.has_lost(back)));
+    }
 
     fn probability(value: f64) -> Probability {
         Probability::new(value).expect("in range")

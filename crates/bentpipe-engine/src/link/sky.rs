@@ -5,7 +5,6 @@ use alloc::boxed::Box;
 use super::channel::{Channel, ChannelState};
 use super::config::{LinkConfig, LossConfig};
 use super::motion::{Altered, Motion};
-use super::outcome::Outcome;
 use super::sequence::PacketSequence;
 use crate::stream::TimeNoise;
 use crate::units::{Duration, Probability, Time};
@@ -151,27 +150,27 @@ impl Sky {
         Meeting { arrives, lost, altered }
     }
 
-    /// Like [`Sky::meet`], for a packet that has already been counted.
+    /// Like [`Sky::meet`], for the packet that was counted `back` packets before the next one.
     pub(super) fn meet_again(
         &mut self,
         start: Time,
         transmission: Duration,
         arrives: Time,
         length: u32,
-        outcome: Outcome,
+        back: u64,
     ) -> Meeting {
         let sequence = self.sequence.take();
         let mut meeting = self.meet(start, transmission, arrives, length);
         // Losses by number are of the packet, whatever changes.
-        meeting.lost |= sequence.is_some() && outcome == Outcome::Lost;
+        meeting.lost |= sequence.as_ref().is_some_and(|sequence| sequence.has_lost(back));
         self.sequence = sequence;
         meeting
     }
 
-    /// Like [`Sky::loses`], for a packet that has already been counted.
-    pub(super) fn loses_again(&mut self, exit: Time, length: u32, outcome: Outcome) -> bool {
+    /// Like [`Sky::loses`], for the packet that was counted `back` packets before the next one.
+    pub(super) fn loses_again(&mut self, exit: Time, length: u32, back: u64) -> bool {
         let sequence = self.sequence.take();
-        let lost = self.loses(exit, length) || sequence.is_some() && outcome == Outcome::Lost;
+        let lost = self.loses(exit, length) || sequence.as_ref().is_some_and(|sequence| sequence.has_lost(back));
         self.sequence = sequence;
         lost
     }

@@ -24,6 +24,8 @@ const LINES: usize = 12;
 const MAX_LINE: u64 = 2000;
 /// Max time for the answer of a gateway, which is sent at once, and for the end of its log. The links wait meanwhile.
 const ANSWER: Duration = Duration::from_millis(300);
+/// How long its loop may take to measure. On a busy machine it waits for a processor; its last values are up to a second old.
+const MEASURES: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(10);
 
 /// A gateway's process. It is killed when this is dropped.
@@ -71,7 +73,7 @@ impl Process {
         serde_json::from_str(&io::read_to_string(socket).ok()?).ok()
     }
 
-    /// Its values of this moment, or the last ones if it does not answer in time.
+    /// Its values of this moment, or the last ones if it does not measure in time.
     pub(super) fn status_now(&mut self) -> Option<Value> {
         if self.ended().is_some() {
             return None;
@@ -82,7 +84,7 @@ impl Process {
         loop {
             let status = self.status()?;
             let took = begin.elapsed();
-            if took > ANSWER || status["age_ms"].as_u64().is_some_and(|age| u128::from(age) < took.as_millis()) {
+            if took > MEASURES || status["age_ms"].as_u64().is_some_and(|age| u128::from(age) < took.as_millis()) {
                 return Some(status);
             }
             std::thread::sleep(STEP);

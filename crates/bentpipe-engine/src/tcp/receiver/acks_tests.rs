@@ -178,19 +178,22 @@ fn ticks_are_waited_for() {
     }
 }
 
+/// True if a segment that comes in order is acknowledged at once.
+fn is_acknowledged(schedule: &mut AckSchedule) -> bool {
+    schedule.on_data(at(0));
+    schedule.on_in_order(at(0), false);
+    let is_due = schedule.is_due(at(0));
+    if is_due {
+        schedule.acknowledged(at(0));
+    }
+    is_due
+}
+
 /// The first two segments are acknowledged one by one, and then every other one.
 #[test]
 fn a_number_of_first_segments_is_acknowledged_at_once() {
     let mut schedule = AckSchedule::new(AckPolicy { daass: Daass::FirstSegments(2), ..AckPolicy::DELAYED });
-    let acks = [1, 2, 3, 4, 5, 6].map(|_| {
-        schedule.on_data(at(0));
-        schedule.on_in_order(at(0), false);
-        let is_due = schedule.is_due(at(0));
-        if is_due {
-            schedule.acknowledged(at(0));
-        }
-        is_due
-    });
+    let acks = [(); 6].map(|()| is_acknowledged(&mut schedule));
     assert_eq!(acks, [true, true, false, true, false, true]);
 }
 
@@ -417,13 +420,7 @@ fn receivers_that_do_not_adapt() {
         if gap {
             schedule.on_gap();
         }
-        schedule.on_data(at(0));
-        schedule.on_in_order(at(0), false);
-        let is_due = schedule.is_due(at(0));
-        if is_due {
-            schedule.acknowledged(at(0));
-        }
-        is_due
+        is_acknowledged(&mut schedule)
     };
     assert_eq!([false, false, true, false, false].map(&mut next), [true, true, false, true, false]);
     for (quick, is_due) in [(0, false), (1, true)] {

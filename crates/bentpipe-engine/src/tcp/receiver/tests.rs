@@ -5,10 +5,10 @@ use crate::tcp::variant::AckPolicy;
 
 const MSS: u64 = 1448;
 
-/// Linux's receiver at the start of a download: 64 kB of a buffer of 81 920 bytes are offered, and the window follows.
-fn linux() -> Receiver {
+/// Linux's receiver that has got a SYN: 64 kB of a buffer of 81 920 bytes are offered, and the window follows.
+fn linux_at_syn(mss: u16) -> Receiver {
     let mut receiver = Receiver::new(&TcpConfig {
-        mss: MSS as u16,
+        mss,
         ack: AckPolicy::LINUX,
         receive_buffer: 21_240_000,
         first_window: Some(81_920),
@@ -16,6 +16,12 @@ fn linux() -> Receiver {
         ..TcpConfig::default()
     });
     receiver.synchronize();
+    receiver
+}
+
+/// The same at the start of a download.
+fn linux() -> Receiver {
+    let mut receiver = linux_at_syn(MSS as u16);
     receiver.offer_window(7);
     receiver
 }
@@ -184,15 +190,7 @@ fn a_fin_takes_no_room() {
 #[test]
 fn a_scaled_window_is_rounded_up() {
     for (scale, bytes, windows) in [(7, 127, [64_256, 64_256]), (7, 128, [64_256, 64_512])] {
-        let mut receiver = Receiver::new(&TcpConfig {
-            mss: 1460,
-            ack: AckPolicy::LINUX,
-            receive_buffer: 21_240_000,
-            first_window: Some(81_920),
-            window_follows: true,
-            ..TcpConfig::default()
-        });
-        receiver.synchronize();
+        let mut receiver = linux_at_syn(1460);
         assert_eq!(receiver.offer_syn_window(65_535), 64_240);
         let first = receiver.offer_window(scale);
         receiver.on_arrival(Time::ZERO, (bytes, 1 + bytes), Some((1, Duration::from_millis(100))));

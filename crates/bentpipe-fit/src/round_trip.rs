@@ -71,6 +71,7 @@ pub(crate) fn base(ledger: &Ledger, view: &View, rate: &Estimate) -> Estimate {
     Estimate::measured(value, low, whole.unwrap_or(secs(down + up)).max(value))
 }
 
+/// Bytes of data in a transmission.
 fn data_of(ledger: &Ledger, of: u32) -> f64 {
     let sent = &ledger.transmissions[of as usize];
     (sent.end - sent.start) as f64
@@ -81,14 +82,13 @@ fn data_of(ledger: &Ledger, of: u32) -> f64 {
 /// shows only the trip of the second.
 fn time_on_line(ledger: &Ledger, arrival: &Arrival, rate: f64) -> f64 {
     let of = arrival.of as usize;
-    let sent = &ledger.transmissions[of];
     let from = of.saturating_sub(arrival.segments.saturating_sub(1) as usize);
     let mut ahead = 0.0_f64;
     for pair in ledger.transmissions[from..=of].windows(2) {
         let own = if pair[0].fate == Fate::Delivered { f64::from(pair[0].wire) * 8.0 / rate } else { 0.0 };
         ahead = (ahead + own - (pair[1].at - pair[0].at) as f64 / 1e9).max(0.0);
     }
-    ahead + (sent.end - sent.start) as f64 * 8.0 / rate
+    ahead + data_of(ledger, arrival.of) * 8.0 / rate
 }
 
 #[cfg(test)]

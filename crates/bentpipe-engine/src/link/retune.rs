@@ -46,7 +46,9 @@ impl<P: Wire> Link<P> {
         let (sent, waits) = all.split_at_mut(waiting);
         let last = sent.iter().map(|packet| packet.arrives).max().unwrap_or(Time::ZERO);
         let on_line = if end > now { sent.split_last_mut() } else { None };
-        let settled = sent_before(&in_order[..waiting], on_line.is_some());
+        // Those that have left the line, and when the last of them arrives in order.
+        let decided = &in_order[..waiting - usize::from(on_line.is_some())];
+        let settled = decided.iter().copied().max().unwrap_or(Time::ZERO);
         let mut latest = settled;
         if on_line.is_some() {
             let kept = in_order[waiting - 1];
@@ -55,7 +57,6 @@ impl<P: Wire> Link<P> {
         }
         self.keep_order_behind((latest, last), free, (config, seed, name), &before);
         if let (Some(sky), true) = (&mut self.sky, on_line.is_some() || !waits.is_empty()) {
-            let decided = &in_order[..waiting - usize::from(on_line.is_some())];
             let at_once = decided.iter().filter(|at| **at == settled).count();
             sky.go_back(settled, (at_once as u32).saturating_sub(1));
         }
@@ -127,12 +128,6 @@ fn in_order<P>(all: &[InFlight<P>], sky: Option<&Sky>) -> Vec<Time> {
         *at = first_behind;
     }
     in_order
-}
-
-/// When the last packet that has left the line arrives in order. `is_sending`: the last one has not.
-fn sent_before(in_order: &[Time], is_sending: bool) -> Time {
-    let sent = &in_order[..in_order.len() - usize::from(is_sending)];
-    sent.iter().copied().max().unwrap_or(Time::ZERO)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use alloc::boxed::Box;
 use super::config::PacketBursts;
 use crate::stream::TimeNoise;
 
-/// Number of packets whose fates are kept, in words of 64: more than wait on any link that changes while it runs.
+/// Words of 64 packets whose fates are kept. If more wait when the link's settings change, the first of them count as not
+/// lost by number.
 const KEPT_WORDS: usize = 1024;
 
 /// The state of such losses.

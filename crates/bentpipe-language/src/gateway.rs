@@ -29,7 +29,7 @@ const MIN_MEMORY: u64 = 4 << 20;
 pub const REORDERING: Field = field(
     "reordering",
     Shape::Count(REORDERED_FRAMES),
-    "A frame counts as lost once another arrives that was sent this many frames later, or more. 0 is as 1. Default: 3.",
+    "A frame counts as lost once another arrives that was sent this many frames later, or more than a quarter of a round trip later. 0 is as 1. Default: 3.",
 );
 /// The key `shared`.
 pub const SHARED: Field = field(

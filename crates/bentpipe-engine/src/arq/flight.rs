@@ -54,6 +54,8 @@ pub(crate) struct Flight<T> {
     steady_from: Option<Duration>,
     /// A transmission counts as lost once another arrives that was sent this many transmissions later, or more. 0 is as 1.
     reordering: u64,
+    /// Or once another arrives that was sent more than a quarter of a round trip later, and more than this.
+    min_overtaken: Duration,
     /// The round trip of the last report, until it is taken.
     sample: Option<Duration>,
     /// When the last report arrived.
@@ -92,9 +94,16 @@ impl<T: Copy> Flight<T> {
             sample: None,
             heard: None,
             reordering,
+            min_overtaken: Duration::ZERO,
             silent: None,
             expired: VecDeque::new(),
         }
+    }
+
+    /// The same, but others may overtake a transmission that were sent up to this much later, if that is more than a quarter of a round
+    /// trip.
+    pub(crate) fn with_min_overtaken(self, min_overtaken: Duration) -> Self {
+        Flight { min_overtaken, ..self }
     }
 
     /// The same, but a transmission that others have followed may be reported up to `patience` later, though no later
@@ -203,12 +212,15 @@ impl<T: Copy> Flight<T> {
         }
         let known_from = if is_whole { 0 } else { report.first() };
         let known_from = known_from.max(self.first);
+        // Few transmissions may follow for long, so that their number alone does not decide.
+        // A quarter of a round trip is the first reordering window of RACK (RFC 8985 §6.2 step 4).
+        let overtaken = self.quarter().max(self.min_overtaken);
         // Numbers below it are not examined: a peer may send nothing but short reports while much is in flight.
         let known = self.ring.range_mut((known_from - self.first) as usize..=upto as usize);
         for (number, transmission) in (known_from..).zip(known) {
             let verdict = if report.arrived(number) {
                 Verdict::Arrived
-            } else if number + self.reordering <= report.newest {
+            } else if number + self.reordering <= report.newest || newest_sent - transmission.sent > overtaken {
                 Verdict::Lost
             } else {
                 continue;
@@ -292,8 +304,11 @@ impl<T: Copy> Flight<T> {
     /// How late a report may be: it waits for its interval and for frames ahead of it. A quarter of a round trip is
     /// added as a margin.
     fn slack(&self) -> Duration {
-        let quarter = self.rtt.srtt().unwrap_or_default().div_floor(4);
-        self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + quarter
+        self.report_interval.saturating_mul(2) + self.report_wait.saturating_mul(2) + self.quarter()
+    }
+
+    fn quarter(&self) -> Duration {
+        self.rtt.srtt().unwrap_or_default().div_floor(4)
     }
 
     /// Frees memory left behind by bursts.

@@ -66,6 +66,23 @@ fn a_tolerance_waits_for_late_ones() {
     assert_eq!(verdicts(&mut flight, at(501), &[1, 2]), [('a', Lost), ('c', Arrived)]);
 }
 
+/// If few follow, their number would decide only after long. A round trip of 400 ms allows one that was sent 100 ms later to overtake.
+#[test]
+fn a_tolerance_ends_after_a_quarter_of_a_round_trip() {
+    use Verdict::{Arrived, Lost};
+    let heard = |min_overtaken: u64, later: u64| {
+        let mut flight = flight(3).with_min_overtaken(Duration::from_millis(min_overtaken));
+        flight.send(at(0), 'a');
+        assert_eq!(verdicts(&mut flight, at(400), &[0]), [('a', Arrived)]);
+        flight.send(at(1000), 'b');
+        flight.send(at(1000 + later), 'c');
+        verdicts(&mut flight, at(1400 + later), &[0, 2])
+    };
+    let (waits, decides) = ([('c', Arrived)], [('b', Lost), ('c', Arrived)]);
+    assert_eq!((heard(0, 100), heard(0, 101)), (waits.to_vec(), decides.to_vec()));
+    assert_eq!((heard(150, 150), heard(150, 151)), (waits.to_vec(), decides.to_vec()));
+}
+
 #[test]
 fn the_last_one_is_found_by_time() {
     let mut flight = flight(0);

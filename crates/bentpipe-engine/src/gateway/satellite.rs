@@ -22,7 +22,8 @@ pub struct Satellite {
     pub path_mtu: u16,
     /// True if the tunnel's datagrams have IPv6 headers.
     pub over_ipv6: bool,
-    /// A frame counts as lost once another arrives that was sent this many frames later, or more. 0 is as 1.
+    /// A frame counts as lost once another arrives that was sent this many frames later, or more than a quarter of a round trip later.
+    /// 0 is as 1.
     pub reordering: u64,
     /// True if the link is shared with other traffic.
     pub shared: bool,

@@ -243,8 +243,8 @@ pub struct SlacpConfig {
     pub channels: Vec<ChannelConfig>,
     /// Maximum time from an arrival to its report.
     pub report_interval: Duration,
-    /// A frame counts as lost once another arrives that was sent this many frames later, or more. 0 is as 1, for a link that preserves
-    /// order.
+    /// A frame counts as lost once another arrives that was sent this many frames later, or a quarter of a round trip later. (That is not
+    /// less than the time that this many full frames take at `rate`.) 0 is as 1, for a link that preserves order.
     pub reordering: u64,
     /// How packets that waited for an earlier one are delivered.
     pub release: Release,

@@ -98,7 +98,9 @@ impl End {
         };
         let rate_control = RateController::new(config);
         let flight = Flight::new(config.initial_rtt, config.report_interval, config.reordering);
-        let flight = flight.with_patience(config.patience);
+        let min_overtaken =
+            config.rate.map_or(Duration::ZERO, |rate| rate.time_for_ceil(config.reordering * u64::from(QUANTUM)));
+        let flight = flight.with_patience(config.patience).with_min_overtaken(min_overtaken);
         End {
             window,
             shortcuts: config.shortcuts,

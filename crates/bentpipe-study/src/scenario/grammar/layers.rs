@@ -21,7 +21,7 @@ pub(crate) const LAYER: &[Field] = &[
     field(
         "reordering",
         Shape::Count(Counted::new("frames", 0, 1000)),
-        "A frame counts as lost once another arrives that was sent this many frames later, or more. 0 is as 1. Default: 0.",
+        "A frame counts as lost once another arrives that was sent this many frames later, or more than a quarter of a round trip later. 0 is as 1. Default: 0.",
     ),
     field(
         "release",

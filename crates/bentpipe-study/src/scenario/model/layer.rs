@@ -21,7 +21,8 @@ pub struct LayerSpec {
     pub channels: Vec<ChannelSpec>,
     /// Maximum delay of the report on an arrival.
     pub report_interval: Duration,
-    /// A frame counts as lost once another arrives that was sent this many frames later, or more. 0 is as 1.
+    /// A frame counts as lost once another arrives that was sent this many frames later, or more than a quarter of a round trip later.
+    /// 0 is as 1.
     pub reordering: u64,
     /// Release of packets that waited for a repair. `None`: at 1.2 times the link's rate. If all were released at once,
     /// a round trip's worth of packets would cause as many ACKs, and these as many packets again, which is more than

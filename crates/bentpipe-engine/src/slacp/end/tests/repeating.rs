@@ -23,6 +23,21 @@ fn a_lost_frame_costs_its_flow_one_round_trip() {
     assert!(pair.truth.is_empty());
 }
 
+/// A packet every 200 ms, with a tolerance of three frames or more. A quarter of a round trip is 125 ms. The line takes 1.5 ms for a full
+/// packet.
+#[test]
+fn few_frames_tell_of_a_loss_too() {
+    for (reordering, later) in [(3, 1), (131, 1), (133, 2)] {
+        let mut pair =
+            Pair::new(&SlacpConfig { reordering, patience: MS(500), ..config(vec![ChannelConfig::reliable()]) });
+        let packets: Vec<_> = (0..10).map(|n| (at(1000 * (n / 5) + 200 * (n % 5)), 0, 976, 7)).collect();
+        pair.run(&packets, at(5000), nth_data_lost(&[5]));
+        // 5 is sent after a round trip is known, at 1000 ms. The frame that decides arrives 250 ms after it is sent, is reported 20 ms later,
+        // and the packet takes as long again.
+        assert_eq!(pair.delivered[5], (at(1000 + 200 * later + 250 + 20 + 250 + 250), 5), "{reordering}");
+    }
+}
+
 #[test]
 fn another_flow_does_not_wait() {
     let mut packets = bulk(40);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bentpipe_engine::network::LinkId;
 use bentpipe_io::tun::TunConfig;
-use bentpipe_io::{Namespace, Session, TrainTun, child, ip};
+use bentpipe_io::{Namespace, Session, TrainTun, child, ip, prefer};
 use bentpipe_study::scenario::{NodeId, Scenario};
 
 use super::EmulateError;
@@ -83,13 +83,17 @@ impl Site {
         self.sides.iter().find(|side| side.neighbour == neighbour)
     }
 
-    /// Starts a program in the box. The signals of the terminal do not reach it.
+    /// Starts a program in the box. The signals of the terminal do not reach it. It is preferred to other programs, if the system allows
+    /// it: a box has a processor of its own, and programs on this machine should not delay what passes through it.
     ///
     /// # Errors
     /// Fails if the program cannot be started, or if the namespace cannot be entered.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         std::os::unix::process::CommandExt::process_group(command, 0);
-        self.namespace.inside(|| child::spawn(command))
+        self.namespace.inside(|| {
+            prefer();
+            child::spawn(command)
+        })
     }
 
     /// Sends what leaves by a side through a device of a gateway, as long as that exists; but not what goes to `peer`,

@@ -20,7 +20,7 @@ pub use descendants::Descendants;
 pub use dial::{dial, is_served};
 pub use driver::{Counters, Datagram, Driver, Path, Turn, User};
 pub use namespace::{Namespace, addresses, ip, program, run, succeeded};
-pub use priority::hurry;
+pub use priority::{hurry, prefer};
 pub use session::{Made, Session};
 pub use signals::{Caught, Signals, is_ignored};
 pub use train::{Buffers, Packet, Train, TrainTun};

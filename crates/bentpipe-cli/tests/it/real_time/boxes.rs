@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::support::{Emulation, Host, bentpipe, file, of_link, output, possible};
+use super::support::{Emulation, Host, MAX_LATE_US, bentpipe, file, of_link, output, possible, undisturbed};
 
 /// Two hosts with odd names, and between them a link with losses and the gateway. Rate and delay are small, so that little
 /// data takes long enough to lose some of it.
@@ -306,7 +306,8 @@ fn a_program_behind_the_boxes() {
 }
 
 /// `verify` compares a download from kernel to kernel through the gateways with the simulated one. Without them it takes several times as
-/// long: the link loses a fiftieth of the packets.
+/// long: the link loses a fiftieth of the packets. The gateways lose other packets than the simulated ones, for which two seconds leave
+/// time: in simulations with 200 seeds, the times are within 6 % of the median.
 #[test]
 fn verify_measures_through_the_gateways() {
     if !possible() {
@@ -316,11 +317,19 @@ fn verify_measures_through_the_gateways() {
     let uplink =
         scenario(UPLINK, "0 %").replace("from = \"sérver\"\nto = \"cl ient\"", "from = \"cl ient\"\nto = \"sérver\"");
     for (text, table, key) in [(scenario(SPLIT, "2 %"), "split", "accepted"), (uplink, "uplink", "total")] {
-        let (_folder, path) = file(&text);
-        let end = output(&["verify", &path, "--json", "--control", "bbr", "--tolerance", "15"]);
-        let said = String::from_utf8_lossy(&end.stderr).into_owned();
-        let report: Value = serde_json::from_slice(&end.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
-        assert_eq!(count(status(&report, "far box"), table, key), 1, "{report}");
+        let (_folder, path) = file(&text.replace("1 MB", "4 MB"));
+        let (end, report) = undisturbed(|| {
+            let end = output(&["verify", &path, "--json", "--control", "bbr", "--tolerance", "15"]);
+            let said = String::from_utf8_lossy(&end.stderr).into_owned();
+            let report: Value = serde_json::from_slice(&end.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+            assert_eq!(count(status(&report, "far box"), table, key), 1, "{report}");
+            // The gateways wait for a processor as any program does.
+            let late = report["gateways"].as_array().expect("a list").iter().map(|gateway| {
+                gateway["status"]["timers"]["most_late_us"].as_f64().unwrap_or_else(|| panic!("{gateway}"))
+            });
+            let late_us = late.fold(0.0, f64::max);
+            if report["agrees"] == true || late_us < MAX_LATE_US { Ok((end, report)) } else { Err(late_us) }
+        });
         assert_eq!((end.status.code(), &report["agrees"]), (Some(0), &true.into()), "{report}");
     }
     let (_folder, path) = file(&scenario(SPLIT, "0 %"));

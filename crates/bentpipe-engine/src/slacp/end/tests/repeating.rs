@@ -32,8 +32,8 @@ fn few_frames_tell_of_a_loss_too() {
             Pair::new(&SlacpConfig { reordering, patience: MS(500), ..config(vec![ChannelConfig::reliable()]) });
         let packets: Vec<_> = (0..10).map(|n| (at(1000 * (n / 5) + 200 * (n % 5)), 0, 976, 7)).collect();
         pair.run(&packets, at(5000), nth_data_lost(&[5]));
-        // 5 is sent after a round trip is known, at 1000 ms. The frame that decides arrives 250 ms after it is sent, is reported 20 ms later,
-        // and the packet takes as long again.
+        // 5 is sent after a round trip is known, at 1000 ms. The frame that decides arrives 250 ms after it is sent, is
+        // reported 20 ms later, and the packet takes as long again.
         assert_eq!(pair.delivered[5], (at(1000 + 200 * later + 250 + 20 + 250 + 250), 5), "{reordering}");
     }
 }

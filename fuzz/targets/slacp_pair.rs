@@ -38,6 +38,7 @@ fn channel(bytes: &mut Bytes) -> ChannelConfig {
     let on = |bit: u8| switches & (1 << bit) != 0;
     let fec = Fec {
         block: 1 + block % Fec::MAX_FRAMES,
+        first_block: on(6).then_some(block / 16),
         interval: Duration::from_millis(1 + u64::from(more & 0x3f)),
         max_overhead: if on(7) { 2.0 } else { 0.5 },
         repairs: if on(7) { Repairs::Prompt } else { Repairs::Spare },

@@ -33,6 +33,9 @@ pub struct Copies {
 pub struct Fec {
     /// Maximum number of data frames in a block, 1 to [`Fec::MAX_FRAMES`].
     pub block: u8,
+    /// Maximum number of data frames in a block whose first packet has waited for less than a quarter of `interval`. If one of the first
+    /// packets of a flight is lost, the ACKs of all others wait for its block to be repaired. `None`: as in other blocks.
+    pub first_block: Option<u8>,
     /// A repair frame is sent if it is expected to complete at least this fraction of blocks. If repair frames cost
     /// throughput, about 0.005 ([`Fec::WORTH`]) is appropriate.
     pub worth: f64,

@@ -95,8 +95,14 @@ mod tests {
     use super::*;
     use crate::slacp::config::{Fec, Repairs};
 
-    const FEC: Fec =
-        Fec { block: 20, worth: 0.0, interval: Duration::from_millis(100), max_overhead: 1.0, repairs: Repairs::Spare };
+    const FEC: Fec = Fec {
+        block: 20,
+        first_block: None,
+        worth: 0.0,
+        interval: Duration::from_millis(100),
+        max_overhead: 1.0,
+        repairs: Repairs::Spare,
+    };
 
     /// A thousand impossible frames in a row, not some in the course of time.
     #[test]

@@ -264,7 +264,7 @@ impl Outgoing {
         self.hold(handle, flow, len);
         let mut sealed = None;
         let block = self.blocks.as_mut().map(|blocks| {
-            let (id, block) = blocks.add(now, seq, len);
+            let (id, block) = blocks.add(now, seq, len, wait);
             sealed = block;
             id
         });

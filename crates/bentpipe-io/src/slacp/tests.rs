@@ -37,6 +37,7 @@ const CHANNEL: ChannelConfig = ChannelConfig { arq: None, ..ChannelConfig::relia
 const ARQ: Option<Arq> = Some(Arq { transmissions: None });
 const FEC: Option<Fec> = Some(Fec {
     block: 10,
+    first_block: None,
     interval: Duration::from_millis(40),
     max_overhead: 1.0,
     repairs: Repairs::Spare,

@@ -37,6 +37,7 @@ impl Layer {
     /// they cannot restore more than half of it.
     const FEC: Fec = Fec {
         block: 60,
+        first_block: None,
         interval: Duration::from_millis(100),
         max_overhead: 0.5,
         repairs: Repairs::Prompt,

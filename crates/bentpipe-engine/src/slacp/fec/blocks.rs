@@ -20,6 +20,7 @@ pub(in crate::slacp) enum Fate {
 pub(in crate::slacp) struct Block {
     pub(in crate::slacp) first: u64,
     pub(in crate::slacp) count: u8,
+    max_count: u8,
     /// Length of its longest packet in bytes.
     pub(in crate::slacp) longest: u32,
     opened: Time,
@@ -75,13 +76,16 @@ impl Blocks {
         Some((self.first + self.ring.len() as u64 - 1, last))
     }
 
-    /// Adds a packet that is sent for the first time. Returns the number of its block, and also the block if that seals
-    /// it.
-    pub(in crate::slacp) fn add(&mut self, now: Time, seq: u64, len: u32) -> (u64, Option<Block>) {
+    /// Adds a packet that is sent for the first time, after it has waited in the queue. Returns the number of its block, and also the block
+    /// if that seals it.
+    pub(in crate::slacp) fn add(&mut self, now: Time, seq: u64, len: u32, wait: Duration) -> (u64, Option<Block>) {
         if self.open().is_none() {
+            let Fec { block, first_block, interval, .. } = self.config;
+            let first_block = first_block.filter(|_| wait < interval.div_floor(4));
             self.ring.push_back(Block {
                 first: seq,
                 count: 0,
+                max_count: first_block.map_or(block, |first| first.clamp(1, block)),
                 longest: 0,
                 opened: now,
                 to_send: 0,
@@ -98,7 +102,7 @@ impl Blocks {
         block.count += 1;
         block.unjudged += 1;
         block.longest = block.longest.max(len);
-        let full = block.count == self.config.block;
+        let full = block.count == block.max_count;
         (id, if full { self.close(id) } else { None })
     }
 
@@ -238,11 +242,27 @@ mod tests {
     /// Blocks of twenty, at most 100 ms old. A full one gets four repair frames as long as nothing is known (`losses`).
     fn blocks(repairs: Repairs) -> Blocks {
         let interval = Duration::from_millis(100);
-        Blocks::new(Fec { block: 20, interval, max_overhead: 0.5, repairs, worth: Fec::WORTH })
+        Blocks::new(Fec { block: 20, first_block: None, interval, max_overhead: 0.5, repairs, worth: Fec::WORTH })
     }
 
     fn fill(blocks: &mut Blocks, block: u64) {
-        (20 * block..20 * block + 20).for_each(|seq| assert_eq!(blocks.add(at(0), seq, 100).0, block));
+        (20 * block..20 * block + 20).for_each(|seq| assert_eq!(blocks.add(at(0), seq, 100, Duration::ZERO).0, block));
+    }
+
+    /// A quarter of the interval is 25 ms.
+    #[test]
+    fn a_block_after_a_pause_is_short() {
+        let count = |first_block, micros| {
+            let mut blocks = blocks(Repairs::Short);
+            blocks.config.first_block = first_block;
+            let packets = (0..21).map(|seq| match seq {
+                0 => blocks.add(at(0), seq, 100, Duration::from_micros(micros)).0,
+                _ => blocks.add(at(0), seq, 100, Duration::from_millis(25)).0,
+            });
+            packets.filter(|&block| block == 0).count()
+        };
+        assert_eq!([None, Some(5), Some(0), Some(30)].map(|first| count(first, 24_999)), [20, 5, 1, 20]);
+        assert_eq!(count(Some(5), 25_000), 20, "it has waited");
     }
 
     /// Sends all repair frames of the first block that has some: how many there were.
@@ -254,7 +274,7 @@ mod tests {
     fn a_block_needs_its_packets_until_its_last_repair() {
         let mut blocks = blocks(Repairs::Spare);
         fill(&mut blocks, 0);
-        assert!(blocks.add(at(0), 20, 100).1.is_none() && blocks.may_repair(0) && blocks.may_repair(1));
+        assert!(blocks.add(at(0), 20, 100, Duration::ZERO).1.is_none() && blocks.may_repair(0) && blocks.may_repair(1));
         assert_eq!(blocks.needed_from(), Some(0));
         assert_eq!((repair(&mut blocks), blocks.needed_from()), (4, Some(20)));
         assert!(blocks.may_repair(0), "what was sent may arrive");
@@ -266,7 +286,7 @@ mod tests {
             [(Repairs::Spare, 100_000), (Repairs::Prompt, 100_000), (Repairs::Idle, 12_500), (Repairs::Short, 12_500)]
         {
             let mut blocks = blocks(repairs);
-            (0..19).for_each(|seq| _ = blocks.add(at(0), seq, 100));
+            (0..19).for_each(|seq| _ = blocks.add(at(0), seq, 100, Duration::ZERO));
             assert_eq!([false, true].map(|is_idle| blocks.deadline(is_idle)), [100_000, idle].map(|at_| Some(at(at_))));
             assert!(blocks.on_time(at(idle - 1), true).is_none() && blocks.deadline(true).is_some());
             assert!(blocks.on_time(at(idle), true).is_none() && blocks.deadline(true).is_none(), "it has repairs");
@@ -327,14 +347,14 @@ mod tests {
         for repairs in [Repairs::Spare, Repairs::Prompt, Repairs::Idle, Repairs::Short] {
             let ends = repairs.end_with_a_loss();
             let mut blocks = blocks(repairs);
-            (0..5).for_each(|seq| _ = blocks.add(at(0), seq, 100));
+            (0..5).for_each(|seq| _ = blocks.add(at(0), seq, 100, Duration::ZERO));
             assert!(blocks.on_source(0, false).is_none());
             assert_eq!(blocks.on_source(0, true).map(|block| block.count), ends.then_some(5), "{repairs:?}");
             assert_eq!(
                 (blocks.may_repair(0), blocks.has_repair(), blocks.needed_from()),
                 (!ends, false, (!ends).then_some(0))
             );
-            assert_eq!(blocks.add(at(0), 5, 100).0, u64::from(ends), "{repairs:?}");
+            assert_eq!(blocks.add(at(0), 5, 100, Duration::ZERO).0, u64::from(ends), "{repairs:?}");
             (0..3).for_each(|_| assert!(blocks.on_source(0, false).is_none() && blocks.deadline(false).is_some()));
             assert_eq!(
                 blocks.next_decided().map(|(block, fate)| (block.count, fate)),
@@ -348,7 +368,7 @@ mod tests {
     fn a_block_that_has_arrived_needs_no_repairs() {
         for repairs in [Repairs::Spare, Repairs::Prompt, Repairs::Idle, Repairs::Short] {
             let mut blocks = blocks(repairs);
-            (0..5).for_each(|seq| _ = blocks.add(at(0), seq, 100));
+            (0..5).for_each(|seq| _ = blocks.add(at(0), seq, 100, Duration::ZERO));
             (0..5).for_each(|_| assert!(blocks.on_source(0, false).is_none() && blocks.may_repair(0)));
             let ends = repairs.end_with_a_loss();
             assert_eq!(

@@ -134,6 +134,7 @@ pub(crate) const PLAIN: ChannelConfig = ChannelConfig::persistent(LayerSpec::TRA
 /// 100 ms, a sixth of a GEO round trip.
 pub(crate) const PLAIN_FEC: Fec = Fec {
     block: 60,
+    first_block: None,
     interval: Duration::from_millis(100),
     max_overhead: 0.5,
     repairs: Repairs::Prompt,

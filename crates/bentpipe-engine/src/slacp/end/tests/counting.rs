@@ -106,7 +106,14 @@ fn the_last_channel_takes_the_others_packets() {
 /// block are numbered from 0. All that are counted leave.
 #[test]
 fn repair_frames_have_whole_words_and_numbers_from_zero() {
-    let fec = Fec { block: 10, interval: MS(40), max_overhead: 0.5, repairs: Repairs::Spare, worth: FEC.worth };
+    let fec = Fec {
+        block: 10,
+        first_block: None,
+        interval: MS(40),
+        max_overhead: 0.5,
+        repairs: Repairs::Spare,
+        worth: FEC.worth,
+    };
     let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::unreliable() }]));
     let packets: Vec<_> = (0..1000).map(|n| (at(5 * n), 0, 975, 1)).collect();
     pair.run(&packets, at(30_000), |side, n, _| if side == 0 && n % 10 == 3 { Fate::Lost } else { Fate::Arrives });

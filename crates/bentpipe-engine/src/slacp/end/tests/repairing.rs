@@ -59,7 +59,14 @@ fn repairs_take_only_what_is_left_of_the_line() {
 /// A flow that fills the line and waits for its losses: prompt repairs spare it most of the round trips.
 #[test]
 fn prompt_repairs_shorten_the_hold() {
-    let prompt = Fec { block: 100, interval: MS(200), max_overhead: 0.5, repairs: Repairs::Prompt, worth: Fec::WORTH };
+    let prompt = Fec {
+        block: 100,
+        first_block: None,
+        interval: MS(200),
+        max_overhead: 0.5,
+        repairs: Repairs::Prompt,
+        worth: Fec::WORTH,
+    };
     let hold = |fec| {
         let mut pair = Pair::new(&config(vec![ChannelConfig { fec, ..ChannelConfig::reliable() }]));
         let noise = crate::stream::TimeNoise::named(3, "hundredth");
@@ -83,7 +90,8 @@ fn prompt_repairs_shorten_the_hold() {
 #[test]
 fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
     let repairs_before = |packets: &[(Time, u8, u32, u64)], repairs, until| {
-        let fec = Fec { block: 50, interval: MS(200), max_overhead: 0.5, repairs, worth: Fec::WORTH };
+        let fec =
+            Fec { block: 50, first_block: None, interval: MS(200), max_overhead: 0.5, repairs, worth: Fec::WORTH };
         let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
         pair.run(packets, at(60_000), |_, _, _| Fate::Arrives);
         assert_eq!(pair.delivered.len(), packets.len());
@@ -104,7 +112,14 @@ fn repairs_of_a_long_queue_wait_and_those_of_a_short_one_do_not() {
 /// At the rate of the line, repairs make packets wait up to a quarter of a round trip.
 #[test]
 fn repairs_make_a_queue_of_a_quarter_of_a_round_trip() {
-    let fec = Fec { block: 50, interval: MS(200), max_overhead: 0.5, repairs: Repairs::Short, worth: Fec::WORTH };
+    let fec = Fec {
+        block: 50,
+        first_block: None,
+        interval: MS(200),
+        max_overhead: 0.5,
+        repairs: Repairs::Short,
+        worth: Fec::WORTH,
+    };
     let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
     let packets: Vec<_> = (0..8000).map(|n| (at(n), 0, 976, 1)).collect();
     pair.run(&packets, at(60_000), |_, _, _| Fate::Arrives);
@@ -116,7 +131,7 @@ fn repairs_make_a_queue_of_a_quarter_of_a_round_trip() {
 fn repairs_protect_the_end_of_a_transfer_for_a_round_trip() {
     let run =
         |repairs| {
-            let fec = Fec { block: 50, interval: MS(100), repairs, ..FEC };
+            let fec = Fec { block: 50, first_block: None, interval: MS(100), repairs, ..FEC };
             let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
             // A second of data at once. One frame of its first half is lost, and one of the last.
             pair.run(&bulk(1000), at(5000), |side, n, _| {
@@ -138,7 +153,7 @@ fn repairs_protect_the_end_of_a_transfer_for_a_round_trip() {
 /// loss is known, though its block is still open.
 #[test]
 fn a_loss_in_an_open_block_is_not_waited_for() {
-    let fec = Fec { block: 100, interval: MS(5000), repairs: Repairs::Idle, ..FEC };
+    let fec = Fec { block: 100, first_block: None, interval: MS(5000), repairs: Repairs::Idle, ..FEC };
     let mut pair = Pair::new(&config(vec![ChannelConfig { fec: Some(fec), ..ChannelConfig::reliable() }]));
     let packets = vec![(Time::ZERO, 0, 7976, 1); 200];
     pair.run(&packets, at(60_000), |side, n, _| if side == 0 && n == 5 { Fate::Lost } else { Fate::Arrives });

@@ -15,6 +15,7 @@ pub(super) fn at(ms: u64) -> Time {
 
 pub(super) const FEC: Fec = Fec {
     block: 10,
+    first_block: None,
     interval: Duration::from_millis(40),
     max_overhead: 0.5,
     repairs: Repairs::Spare,
